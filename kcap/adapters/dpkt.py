@@ -1,6 +1,6 @@
-"""dpkt, both ways: packets of its readers as batches, packets of a capture as its objects.
+"""Adapter for dpkt: packets of its readers as batches, packets of a capture as its objects.
 
-dpkt is loaded when first needed. Law: none of its exceptions gets out.
+dpkt is loaded when it is first needed. Law: none of its exceptions escapes.
 """
 
 import struct
@@ -16,7 +16,7 @@ from kcap.model import PacketBatch
 RADIOTAP, WIRELESS = 127, 105
 RAW_LINKS = frozenset((12, 14, 101, 228, 229))
 FAULTS = (struct.error, ValueError, TypeError, IndexError, KeyError, AttributeError)
-"""What dpkt's decoders raise for odd bytes, beside its own errors."""
+"""Exceptions that dpkt's decoders raise for unusual bytes, beside dpkt's own."""
 
 
 def from_dpkt(
@@ -25,14 +25,14 @@ def from_dpkt(
     file: int = 0,
     batch_packets: int = BATCH_PACKETS_MAX,
 ) -> Iterator[PacketBatch]:
-    """Batches of what a dpkt reader yields; the link type is the reader's where none is given."""
+    """Batches of the packets of a dpkt reader; the link type is the reader's unless one is given."""
     if link is None:
         link = int(packets.datalink()) if hasattr(packets, "datalink") else 1
     return gather(((nanoseconds(time), data, len(data), link) for time, data in packets), file, batch_packets)
 
 
 def to_dpkt(time_ns: int, data: bytes, link: int) -> tuple[Decimal, Any]:
-    """Time in seconds and the dpkt object of a packet, its bytes where dpkt cannot read them."""
+    """Time in seconds and the dpkt object of a packet; its bytes if dpkt cannot decode them."""
     dpkt = load()
     kinds = {
         1: dpkt.ethernet.Ethernet,
@@ -54,7 +54,9 @@ def to_dpkt(time_ns: int, data: bytes, link: int) -> tuple[Decimal, Any]:
 
 
 def nanoseconds(time: float | Decimal) -> int:
-    """dpkt gives nanosecond files as Decimal, others as float, which is good for microseconds in this century."""
+    """Nanoseconds of dpkt's times: Decimals for nanosecond files, else floats, which have microsecond precision in this
+    century.
+    """
     if isinstance(time, Decimal):
         return int((time * SECOND_NS).to_integral_value())
     return round(time * 1_000_000) * 1000

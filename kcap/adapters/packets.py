@@ -1,6 +1,6 @@
-"""Packets that other programs hold, as batches.
+"""Packets of other programs as batches.
 
-In: (time, bytes, length on the wire, link type) one by one. Out: `PacketBatch`es, as a file of these packets would give.
+In: packets as (time, bytes, length on the wire, link type). Out: `PacketBatch`es, as from a file with these packets.
 """
 
 from collections.abc import Iterable, Iterator
@@ -13,7 +13,7 @@ Packet = tuple[int, bytes, int, int]
 
 
 def gather(packets: Iterable[Packet], file: int = 0, batch_packets: int = BATCH_PACKETS_MAX) -> Iterator[PacketBatch]:
-    """Batches of up to `batch_packets`; 1 for a sniffer whose packets shall not wait. Positions count captured bytes."""
+    """Batches of up to `batch_packets` packets; 1 for a sniffer whose packets must not wait. Positions count captured bytes."""
     first, position = 1, 0
     some: list[Packet] = []
     for packet in packets:

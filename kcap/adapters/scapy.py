@@ -1,6 +1,6 @@
-"""scapy, both ways: packets of its readers and sniffers as batches, packets of a capture as its objects.
+"""Adapter for scapy: packets of its readers and sniffers as batches, packets of a capture as its objects.
 
-scapy is GPL-2.0-only: it is no part of kcap and is loaded only when one of these functions is called.
+scapy is GPL-2.0-only: it is not part of kcap and is loaded only when one of these functions is called.
 """
 
 from collections.abc import Iterable, Iterator
@@ -13,7 +13,7 @@ from kcap.limits import BATCH_PACKETS_MAX, SECOND_NS
 from kcap.model import PacketBatch
 
 LINK_OF_DLT = {12: 101, 14: 101}
-"""DLT_RAW has another number on each system; in files it is LINKTYPE_RAW."""
+"""DLT_RAW has different numbers on different systems; in files it is LINKTYPE_RAW."""
 
 
 def from_scapy(packets: Iterable[Any], file: int = 0, batch_packets: int = BATCH_PACKETS_MAX) -> Iterator[PacketBatch]:
@@ -23,7 +23,7 @@ def from_scapy(packets: Iterable[Any], file: int = 0, batch_packets: int = BATCH
 
 
 def take(packet: Any, numbers: Any) -> Packet:
-    """Bytes of a packet as they came, where it still has them."""
+    """The original bytes of a packet, if it still has them."""
     data = bytes(packet)
     link = int(numbers.get(type(packet), 1))
     wire = getattr(packet, "wirelen", None) or len(data)
@@ -31,7 +31,7 @@ def take(packet: Any, numbers: Any) -> Packet:
 
 
 def to_scapy(time_ns: int, data: bytes, link: int, wire: int | None = None) -> Any:
-    """A packet as scapy's object of its link type, `Raw` for types that it does not know."""
+    """A packet as scapy's object of its link type; `Raw` for types that scapy does not know."""
     scapy = load()
     layers = scapy.config.conf.l2types.num2layer
     packet = layers.get(link, scapy.packet.Raw)(data)
@@ -41,14 +41,14 @@ def to_scapy(time_ns: int, data: bytes, link: int, wire: int | None = None) -> A
 
 
 def nanoseconds(time: Any) -> int:
-    """scapy's times are Decimals from files, floats from live capture."""
+    """Nanoseconds of scapy's times: Decimals from files, floats from live captures."""
     if isinstance(time, Decimal):
         return int((time * SECOND_NS).to_integral_value())
     return round(float(time) * 1_000_000) * 1000
 
 
 def load() -> Any:
-    """The package with the link layers that register themselves."""
+    """The package, with the link layers that register themselves."""
     try:
         import scapy
         import scapy.config

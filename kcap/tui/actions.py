@@ -218,7 +218,7 @@ class ExchangeActions:
                 self.save_packets(self.shown_filter(), "kcap.pcapng")
 
     def save_packets(self, only: str, name: str) -> None:
-        """Prompts for the name of a file, and writes the packets of the exchanges that pass a filter to it."""
+        """Prompts for a file name and writes the packets of the exchanges that a filter selects."""
         self._prompt_path("Packets as pcapng or pcap", name, lambda path: self._cut(only, path))
 
     def _prompt_path(self, title: str, name: str, work: Any) -> None:
@@ -301,7 +301,7 @@ class ExchangeActions:
         if not found:
             self.screen.notify(f"{clean(self.needle.text)} was not found", timeout=3, markup=False)
 
-    # -- elsewhere ----------------------------------------------------------------------------------------------------
+    # -- go to --------------------------------------------------------------------------------------------------------
     @staticmethod
     def is_place(text: str) -> bool:
         """Whether a text names a row, a packet, a part of the list or an exchange."""
@@ -358,7 +358,7 @@ class ExchangeActions:
         self.screen.app.push_screen(ColumnChooser([head.name for head, _ in self.screen.listed.heads]), self.take_columns)
 
     def take_columns(self, names: list[str] | None) -> None:
-        """Shows columns: none for those that fit, None for no change."""
+        """Shows columns; an empty list for those that fit, None for no change."""
         if names is not None:
             self.screen.view.names, self.screen.view.chosen = (names, True) if names else (list(DEFAULTS), False)
             self.screen.listed.renew()

@@ -1,7 +1,7 @@
-"""Marks, comments, ignored exchanges and the time reference by row number, kept by the names of exchanges.
+"""Marks, comments, ignored exchanges and the time reference by row number, stored by the names of exchanges.
 
 In: notes of a capture, rows as they are read. Out: row numbers. Law: a note whose exchange has not been read yet waits for it
-and is never lost; row numbers and names say the same.
+and is never lost; row numbers and names agree.
 """
 
 from dataclasses import dataclass, field
@@ -25,19 +25,19 @@ class Annotations:
     ignored: set[int] = field(default_factory=set)
     comments: dict[int, str] = field(default_factory=dict)
     reference: int | None = None
-    """Row whose time is 0 among relative times."""
+    """Row of the time reference, whose relative time is 0."""
     _names: dict[int, str] = field(default_factory=dict)
-    """Row -> name, of rows with a note."""
+    """Row -> name, for rows with a note."""
     _looked: int = 0
-    """Rows that were searched for names."""
+    """Number of rows that were searched for names."""
 
     def load(self, notes: CaptureNotes) -> None:
-        """Takes other notes; `look` finds their rows."""
+        """Replaces the notes; `look` finds their rows."""
         self.notes = notes
         self.marks, self.ignored, self.comments, self.reference, self._names, self._looked = set(), set(), {}, None, {}, 0
 
     def look(self, rows: RowIndex) -> bool:
-        """Finds the exchanges of notes among rows that are new; whether there were any."""
+        """Finds the exchanges of notes among new rows; returns whether there were any."""
         notes, known = self.notes, set(self._names.values())
         wanted = {*notes.marks, *notes.ignored, *notes.comments, *filter(None, [notes.reference])} - known
         first, self._looked = self._looked, len(rows)
@@ -58,7 +58,7 @@ class Annotations:
         return bool(numbers)
 
     def forget(self, first: int) -> None:
-        """Drops the notes of rows below `first`, which are held no longer."""
+        """Drops the notes of rows below `first`, which are no longer held."""
         for numbers in (self.marks, self.ignored):
             numbers -= {number for number in numbers if number < first}
         for notes in (self.comments, self._names):
@@ -72,7 +72,7 @@ class Annotations:
         self._flip(self.marks, self.notes.marks, rows, number)
 
     def ignore(self, rows: RowIndex, number: int) -> None:
-        """Leaves an exchange out of views and files, or takes it in again."""
+        """Ignores an exchange in views and files, or includes it again."""
         self._flip(self.ignored, self.notes.ignored, rows, number)
 
     def _flip(self, numbers: set[int], names: list[str], rows: RowIndex, number: int) -> None:
@@ -92,7 +92,7 @@ class Annotations:
             self.comments[number] = self.notes.comments[name] = text
 
     def refer(self, rows: RowIndex, number: int) -> None:
-        """Relative times count from this exchange, or again from the first one."""
+        """Makes this exchange the time reference, or the first exchange again."""
         self.reference = None if self.reference == number else number
         self.notes.reference = self._named(rows, number) if self.reference is not None else ""
 
@@ -108,7 +108,7 @@ class Annotations:
         return sorted(some)
 
     def words(self, number: int) -> str:
-        """What was noted about a row, in words."""
+        """The notes of a row, in words."""
         kinds = (
             ("marked", number in self.marks), ("ignored", number in self.ignored), ("time reference", number == self.reference),
         )  # fmt: skip
@@ -117,7 +117,7 @@ class Annotations:
         return f"{said}: {comment}" if said and comment else said or comment
 
     def sign(self, number: int) -> str:
-        """One sign at the left of the row."""
+        """The sign of a row's notes at its left."""
         if number in self.ignored:
             return "×"
         if number in self.marks:

@@ -1,6 +1,6 @@
-"""The application: a capture model, the main screen, the views, and the services they share.
+"""The application: a capture model, the main screen, the views, and the services that they share.
 
-In: a capture model. Out: an application. Law: when a part of the screen fails, the list still responds to keys, and a
+In: a capture model. Out: an application. Law: if a part of the screen fails, the list still responds to keys, and a
 notification names the failure and its traceback file.
 """
 
@@ -56,29 +56,31 @@ SAMPLE_BATCHES: Final = 4
 SAMPLE_VALUES: Final = 200
 FAILURES: Final = 100
 WARM_SECONDS: Final = 1.0
-"""From the start, after which modules are loaded that the first screen does not need."""
+"""Time after the start at which modules are loaded that the first screen does not need."""
 RELEASE_SECONDS: Final = 0.5
-"""Between two releases of the mapped rows that were looked at, and without a new page before one."""
+"""Interval between two releases of mapped rows, and the time without a new page before a release."""
 HELD_SECONDS: Final = 5.0
-"""For no longer they wait for an end of new pages."""
+"""Maximum time for which a release is delayed by new pages."""
 UNUSED_SECONDS: Final = 1.0
-"""Without a key for so long, screens that were left are freed: that takes as long as some keys, and no message is for them."""
+"""Time without a key after which closed screens are freed: this takes as long as some keys, and no user waits for it then."""
 TOAST_SECONDS: Final = 0.1
-"""For which a notification is shown at least."""
+"""Minimum time for which a notification is shown."""
 KEY_NAMES: Final = {"pgup": "PgUp", "pgdn": "PgDn"}
 SWITCH_SECONDS: Final = 0.0005
-"""How long a thread that computes keeps the interpreter from the one that paints; Python lets it keep it ten times as long."""
+"""Time for which a computing thread holds the interpreter's lock before the painting one gets it; Python's default is ten times
+as long.
+"""
 
 
 def collect() -> None:
-    """Frees screens that were left: their parts refer to each other, and the collector seldom looks at old objects."""
+    """Frees closed screens: their parts refer to each other, and the collector seldom examines old objects."""
     gc.collect()
     trim_heap()
 
 
 class ShownNotification(Notification):
-    """A notification that has time left whenever its toast is made. Textual sets the toast's timer to what is left, and a timer
-    of a negative time never waits (`Timer._run`): with many toasts on a busy machine the app stopped for ever.
+    """A notification that has time left whenever its toast is made. Textual sets the toast's timer to the remaining time, and a
+    timer with a negative time never waits (`Timer._run`): with many toasts on a busy machine the app hung.
     """
 
     @property
@@ -94,7 +96,9 @@ class KcapApp(KeyQueue):
     TITLE = "kcap"
     ENABLE_COMMAND_PALETTE = False
     CSS_PATH = "browser.tcss"
-    """Of the main screen. As the style of that screen it would have all styles read again when it is shown."""
+    """Style sheet of the main screen. If it belonged to that screen, all styles would be parsed again when the
+    screen is shown.
+    """
     BINDING_GROUP_TITLE = "The program"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("f1,question_mark", "help", "Help", key_display="F1"),
@@ -110,8 +114,8 @@ class KcapApp(KeyQueue):
         show_secrets: bool = False,
         judges: bool = True,
     ) -> None:
-        """`book` is the caller's to close. `judges`: problems of the capture are looked for when it has been read, and shown
-        above the list.
+        """The caller closes `book`. `judges`: problems of the capture are searched when it has been read, and shown above the
+        list.
         """
         super().__init__()
         self.contrast = ContrastFilter()
@@ -128,23 +132,23 @@ class KcapApp(KeyQueue):
         self.look.give(self.view)
         self.view.follow = bool(self.book.order.source)
         self.other = ""
-        """Path of the capture that this one is compared with."""
+        """Path of the capture to compare with."""
         self.places: dict[str, ViewPlace] = {}
         self.history = History()
         self.pulse = Pulse()
         self.failures: deque[Exception] = deque(maxlen=FAILURES)
-        """The last things that went wrong in a part of the screen."""
+        """The last exceptions in a part of the screen."""
         self._left: WeakSet[Any] = WeakSet()
         """Screens that failed."""
         self._known: set[tuple[object, ...]] = set()
-        """Faults that were reported, by their place."""
+        """Faults that were reported, by their location."""
         self.browser = Browser(self.view)
         self._freeing: Timer | None = None
         self._released = 0.0
         self._loop_of: asyncio.AbstractEventLoop | None = None
-        """The event loop, once the first screen stands: Textual cannot leave before that."""
+        """The event loop, once the first screen is shown: Textual cannot exit before that."""
         self._ended_by: int | None = None
-        """The signal that came before it."""
+        """A signal that arrived before that."""
         self._interval = sys.getswitchinterval()
 
     def on_load(self) -> None:
@@ -155,11 +159,11 @@ class KcapApp(KeyQueue):
         self.wrong += self.browser.notes.open()
 
     def get_default_screen(self) -> Browser:
-        """The list, which is never left: there is no empty screen behind it that would be made and painted first."""
+        """The list, which is never closed: no empty screen is made and painted below it."""
         return self.browser
 
     def on_mount(self) -> None:
-        """Asks the terminal for its colors, which the driver knows by now; loads what will be needed."""
+        """Requests the terminal's colors, now that the driver is running; loads modules that will be needed."""
         if not self.is_headless:
             self.contrast.shown_by(self.console.color_system)
         self.call_after_refresh(lambda: self.browser.bar.force(self.book.filter_text))
@@ -170,21 +174,22 @@ class KcapApp(KeyQueue):
             self.notify(clean(line), title="settings", severity="warning", timeout=10, markup=False)
 
     def _stands(self) -> None:
-        """The first screen stands: follows a signal that came before."""
+        """The first screen is shown: handles a signal that arrived before."""
         self._loop_of = asyncio.get_running_loop()
         if self._ended_by is not None:
             self.exit(return_code=128 + self._ended_by)
 
     def _release(self) -> None:
-        """Gives mapped rows back, unless pages are made of them one after the other: each one after a release takes twice as
-        long, since each column of each batch is mapped again."""
+        """Releases mapped rows, unless pages are being made one after another: each page after a release takes twice as long,
+        since each column of each batch is mapped again.
+        """
         now = time.monotonic()
         if now - self.view.paged >= RELEASE_SECONDS or now - self._released >= HELD_SECONDS:
             self._released = now
             self.book.release()
 
     def free_screens(self) -> None:
-        """Frees the screens that were left, once no key has come for a while."""
+        """Frees closed screens, once no key has arrived for a while."""
         if self._freeing is None:
             self._freeing = self.set_interval(UNUSED_SECONDS, self._free_screens)
 
@@ -195,11 +200,11 @@ class KcapApp(KeyQueue):
             collect()
 
     def on_unmount(self) -> None:
-        """Gives the interpreter back as it was."""
+        """Restores the interpreter's settings."""
         sys.setswitchinterval(self._interval)
 
     def get_driver_class(self) -> type[Driver]:
-        """The driver of a terminal is kcap's."""
+        """On a terminal, kcap's own driver."""
         found = super().get_driver_class()
         if found.__name__ != "LinuxDriver":
             return found
@@ -209,7 +214,7 @@ class KcapApp(KeyQueue):
 
     @contextmanager
     def leaving_on_signals(self) -> Iterator[None]:
-        """Has signals leave the app as a key does: an exception out of a handler would leave the reading process, or the thread
+        """Makes signals exit the app as a key does: an exception from a handler would leave the reading process, or the thread
         that reads keys, running, and Python waits for both.
         """
 
@@ -217,7 +222,7 @@ class KcapApp(KeyQueue):
             self._ended_by = number
             if self._loop_of is None:
                 return
-            with suppress(RuntimeError):  # the loop is closed: the app is leaving anyway
+            with suppress(RuntimeError):  # the loop is closed: the app is exiting anyway
                 self._loop_of.call_soon_threadsafe(partial(self.exit, return_code=128 + number))
 
         before = {number: signal.signal(number, leave) for number in taken_signals()}
@@ -226,7 +231,7 @@ class KcapApp(KeyQueue):
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
-            # Textual's thread that reads keys ends with its driver, which fails before that where the terminal is gone
+            # Textual's thread that reads keys ends with its driver, which fails earlier if the terminal is gone.
             finished = getattr(self._driver, "exit_event", None)
             if finished is not None:
                 finished.set()
@@ -235,8 +240,8 @@ class KcapApp(KeyQueue):
     def _register_child(self, parent: DOMNode, child: Widget, before: int | None, after: int | None) -> None:
         """Registers a widget so that an exception in one of its messages does not end its message loop.
 
-        A screen does not follow a size which the terminal no longer has: it would post it to the screens behind it,
-        which answer with theirs, and two sizes would go back and forth for ever.
+        A screen ignores a size that the terminal no longer has: it would post it to the screens below it, which respond with
+        theirs, and two sizes would alternate forever.
         """
         dispatch = child._dispatch_message
 
@@ -253,7 +258,7 @@ class KcapApp(KeyQueue):
         super()._register_child(parent, child, before, after)
 
     async def _dispatch_message(self, message: Message) -> None:
-        """Messages of the app itself: keys, callbacks, the end of screens."""
+        """Handles messages of the app itself: keys, callbacks, the end of screens."""
         try:
             await super()._dispatch_message(message)
         except Exception as error:
@@ -272,12 +277,14 @@ class KcapApp(KeyQueue):
             return True
 
     def _handle_exception(self, error: Exception) -> None:
-        """Handles exceptions outside messages and actions: timers, callbacks, layout, painting."""
+        """Handles exceptions outside of messages and actions: timers, callbacks, layout, painting."""
         if not self.stumbled(error, active_message_pump.get(None)):
             super()._handle_exception(error)
 
     def stumbled(self, error: Exception, part: object = None) -> bool:
-        """Reports a failed part of the screen: a view or window is closed, the list continues. False before there is a list."""
+        """Reports a failed part of the screen: a view or window is closed, the list continues. Returns False before there is a
+        list.
+        """
         if not self.browser.begun:
             return False
         screen = screen_of(part) or origin(error)
@@ -285,7 +292,7 @@ class KcapApp(KeyQueue):
             screen = self.screen
         elsewhere = screen is not None and screen is not self.browser
         if elsewhere and screen not in self.screen_stack and isinstance(error, NoMatches):
-            return True  # a callback of a screen that was left in the meantime: its widgets are gone, and nothing is lost
+            return True  # a callback of a screen that was closed meanwhile: its widgets are gone, and nothing is lost
         known = screen in self._left if elsewhere else place(error) in self._known
         self.failures.append(error)
         if known or self._exit:
@@ -327,7 +334,7 @@ class KcapApp(KeyQueue):
         return self.view.name_of(first), self.view.name_of(second)
 
     def narrow(self, text: str, *, stay: bool = False) -> None:
-        """Sets the display filter, adds to it where the text begins with `&& `, and shows the list unless a view stays."""
+        """Sets the display filter, or adds to it if the text begins with `&& `, and shows the list unless a view stays open."""
         old = self.book.filter_text
         if text.startswith("&& "):
             text = text[3:]
@@ -345,7 +352,7 @@ class KcapApp(KeyQueue):
         self.browser.rearrange()
 
     def mark(self, uid: str, number: int) -> str:
-        """Marks an exchange, or removes its mark; what was done, in words."""
+        """Marks an exchange, or removes its mark; returns what was done, in words."""
         found, view = self.book.find(uid, number), self.view
         if found < 0 or view.arranged is None or not view.arranged.rows.holds(found):
             return f"{uid}.{number} is no longer in the list"
@@ -358,17 +365,17 @@ class KcapApp(KeyQueue):
         self.browser.show_exchange(uid, number)
 
     def seek_records(self) -> None:
-        """Goes on to an exchange with records, where the selected one has none."""
+        """Moves on to an exchange with records if the selected one has none."""
         place = self.view.place_with_records()
         if place is not None and place != self.view.cursor:
             self.browser.listed.go(place)
 
     def pop_screen(self) -> AwaitComplete:
-        """Leaves a view or a window; the list is never left."""
+        """Closes a view or a window; the list is never closed."""
         return super().pop_screen() if self.screen is not self.browser else AwaitComplete()
 
     def to_list(self) -> None:
-        """Leaves views and windows."""
+        """Closes all views and windows."""
         while self.screen is not self.browser and len(self.screen_stack) > 1:
             self.pop_screen()
 
@@ -388,7 +395,7 @@ class KcapApp(KeyQueue):
         self.open_view("differences")
 
     def save_packets(self, only: str) -> None:
-        """Prompts for a file name and writes the packets of the exchanges that pass a filter."""
+        """Prompts for a file name and writes the packets of the exchanges that a filter selects."""
         self.browser.actions.save_packets(only, "kcap.pcapng")
 
     def save_text(self, name: str, text: str) -> None:
@@ -401,7 +408,7 @@ class KcapApp(KeyQueue):
         self.push_screen(Prompt("Save as", name), done)
 
     def write(self, path: str, data: bytes) -> None:
-        """Writes a file, and says so."""
+        """Writes a file, and reports it."""
         from kcap.output.sink import new_file
         from kcap.tui.export import protected
 
@@ -457,7 +464,7 @@ class KcapApp(KeyQueue):
         write_config(self.look)
 
     def watch_theme(self, theme: str) -> None:
-        """Another theme is remembered."""
+        """Saves a new theme in the settings."""
         self.contrast.palettes = PALETTES[self.current_theme.dark]
         if self.is_running and theme != self.look.theme and self.screen_stack:
             self.save_settings()
@@ -467,7 +474,7 @@ class KcapApp(KeyQueue):
             self.browser.palette.open()
 
     def action_help(self) -> None:
-        """The keys that work here, and in a view its columns."""
+        """Shows the keys that work here, and the columns of a view."""
         from kcap.tui.help import columns_of, help_of
         from kcap.tui.menu import TextWindow
 
@@ -478,7 +485,7 @@ class KcapApp(KeyQueue):
         self.push_screen(TextWindow(title, columns + help_of(screen, self.focused)))
 
     def get_key_display(self, binding: Binding) -> str:
-        """The name of a key as it stands on it: `Ctrl+F`, `PgUp`."""
+        """The name of a key as printed on it: `Ctrl+F`, `PgUp`."""
         if binding.key_display:
             return binding.key_display
         modifiers, key = binding.parse_key()
@@ -488,7 +495,7 @@ class KcapApp(KeyQueue):
 
 
 def _inside(text: str) -> str:
-    """A filter as part of another."""
+    """A filter for use within another one: in parentheses if it has alternatives."""
     return f"({text})" if "||" in text or " or " in text or "^^" in text else text
 
 

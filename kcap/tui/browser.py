@@ -1,7 +1,7 @@
 """The main screen: the list of exchanges, the tree and bytes of the selected one, the filter bar, and the layout of the panes.
 
-In: a list model, keys, the mouse. Out: actions, settings. Law: reading, sorting and decoding run beside the keys, never before
-them; the panes show the selected exchange or say that it is being read; the layout is saved and holds at any size.
+In: a list model, keys, the mouse. Out: actions, settings. Law: reading, sorting and decoding run in threads and never delay
+keys; the panes show the selected exchange or say that it is being read; the layout is saved and works at any size.
 """
 
 import time
@@ -40,7 +40,7 @@ from kcap.tui.views.styled_lines import TextLine
 
 LOOK_SECONDS: Final = 0.1
 SETTLE_SECONDS: Final = 0.04
-"""An exchange opens after the cursor has rested this long, in seconds."""
+"""Time in seconds for which the cursor must rest on an exchange before it is opened."""
 PATIENCE: Final = 6
 """Sorting takes at most 1/PATIENCE of the time while reading continues."""
 
@@ -49,7 +49,7 @@ class Browser(ExplainsKeys):
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (130, "-wide")]  # noqa: RUF012
     VERTICAL_BREAKPOINTS = [(0, "-low"), (30, "-high")]  # noqa: RUF012
     PATIENCE_SECONDS: ClassVar[float] = 1.0
-    """Keys wait this long for a filter, an order or an exchange."""
+    """Maximum time for which keys wait for a filter, an order or an exchange."""
     BINDING_GROUP_TITLE = "Everywhere"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("slash", "filter", "Filter", key_display="/", priority=True),
@@ -148,7 +148,7 @@ class Browser(ExplainsKeys):
 
     @property
     def ready(self) -> bool:
-        """Whether the list has the filter and the order that were set, and a focused pane the exchange under the cursor."""
+        """Whether the list has the current filter and order, and a focused pane the exchange under the cursor."""
         made, number = self.view.arranged, self.view.current
         if not self.begun or made is None or made.wish != self.view.wish:
             return False
@@ -158,7 +158,7 @@ class Browser(ExplainsKeys):
         return self.opened is not None and self.opened.number == number
 
     def _announced(self) -> None:
-        """Shows the first rows as soon as there are any. Runs in the thread that hears the reading process."""
+        """Shows the first rows as soon as there are any. Runs in the thread that receives messages of the reading process."""
         if not len(self.view):
             self.call_later(self.look)
 
@@ -186,7 +186,7 @@ class Browser(ExplainsKeys):
         self.show_status()
 
     def _arrange(self) -> Handoff[Arranged]:
-        """Filters and sorts, and gives back the memory that this took. Runs in a thread."""
+        """Filters and sorts, and releases the memory that this took. Runs in a thread."""
         try:
             return Handoff(self.view.arrange())
         finally:
@@ -194,7 +194,7 @@ class Browser(ExplainsKeys):
 
     @on(Worker.StateChanged)
     def worked(self, event: Worker.StateChanged) -> None:
-        """Something was made beside the keys."""
+        """Handles the result of a worker."""
         worker = event.worker
         if not has_ended(event):
             return
@@ -244,7 +244,7 @@ class Browser(ExplainsKeys):
         self.run_worker(lambda: self._read(number), thread=True, group="exchange", exclusive=True, exit_on_error=False)
 
     def _read(self, number: int) -> Handoff[Opened]:
-        """Reads an exchange again from its file. Runs in a thread, which also loads what shows it."""
+        """Reads an exchange again from its file. Runs in a thread, which also loads the modules that show it."""
         import kcap.tui.exchange_tree  # noqa: F401 - the pane uses it
 
         found = self.view.book.frames(number)
@@ -252,7 +252,7 @@ class Browser(ExplainsKeys):
         return Handoff(Opened(number, found, connection, noted, self.view.book.concerning(number)))
 
     def reopen(self) -> None:
-        """Shows the exchange under the cursor again, with what was noted about it."""
+        """Shows the exchange under the cursor again, with its notes."""
         self.lower.opened = None
         self.moved(ExchangeList.Moved())
 
@@ -280,10 +280,10 @@ class Browser(ExplainsKeys):
         self.show_status()
 
     async def action_panes(self, action: str) -> None:
-        """Runs an action of the panes, whatever has the focus."""
+        """Runs an action of the panes, regardless of the focus."""
         await self.panes.run_action(action)
 
-    # -- words --------------------------------------------------------------------------------------------------------
+    # -- title and status line ----------------------------------------------------------------------------------------
     def show_status(self) -> None:
         book, width = self.view.book, self.size.width
         self.query_one("#title", TextLine).set_text(progress(self.home.pulse, book, width))
@@ -317,7 +317,7 @@ class Browser(ExplainsKeys):
         return super().check_action(action, parameters)
 
     def unable(self, key: str) -> str | None:
-        """There is no fourth pane."""
+        """Says that there is no fourth pane."""
         return "the list has 3 panes: list, tree, bytes; v lists the views" if key.isdecimal() else None
 
     def action_filter(self) -> None:
@@ -412,13 +412,13 @@ class Browser(ExplainsKeys):
 
     @on(ExchangeList.Noted)
     def noted(self, _event: ExchangeList.Noted) -> None:
-        """Saves marks."""
+        """Saves the notes."""
         self.notes.save()
 
     @on(events.Key)
     @on(events.MouseDown)
     def acted(self) -> None:
-        """What is done by keys or the mouse may be meant for the selected exchange, which stays selected from then on."""
+        """Records that the user acted by key or mouse, so that the selected exchange remains selected from then on."""
         self.view.chose = True
 
     # -- others -------------------------------------------------------------------------------------------------------
@@ -430,7 +430,7 @@ class Browser(ExplainsKeys):
             self.say_once("the capture has been read")
 
     def action_back(self) -> None:
-        """From a pane to the list, from zoom to all panes."""
+        """Moves from a pane to the list, and from a zoomed pane to all panes."""
         if self.panes.zoomed:
             self.panes.action_zoom()
         elif self.focused is not self.listed:

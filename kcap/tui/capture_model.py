@@ -1,9 +1,9 @@
-"""What was read of a capture so far, for everything that shows it. Free of widgets.
+"""The part of a capture that was read so far, for everything that shows it. Free of widgets.
 
 In: the spill folder that a reading process fills (`kcap.tui.spill`), its messages (`kcap.tui.reader_main`). Out: tables,
-reports, the bytes of one exchange. Law: append-only: a row keeps its number and its facts, but for what the end of the capture
-knows better (broker ids, topic names, verdicts), which is put in when reading is over. No method needs the reading to be over,
-none raises for what is not there yet.
+reports, the bytes of one exchange. Law: append-only: a row keeps its number and its facts, except for those that are known only
+at the end of the capture (broker ids, topic names, verdicts), which are added when reading is complete. No method requires that
+reading is complete, and none raises for data that is not there yet.
 """
 
 import os
@@ -49,13 +49,13 @@ NAMES: Final = tuple(column.name for column in EXCHANGES)
 OF_OWNERS: Final = (*map(exchange_column, OWNERS), ONLY_ROW)
 """Columns of exchanges in the table of partitions."""
 CONCLUSIONS: Final = "conclusions"
-"""Folder of the pass that makes them."""
+"""Folder of the pass that makes the conclusions."""
 PIPED: Final = "a pipe is read once; save it and open the file"
 """Why a pipe has neither conclusions nor differences."""
 
 
 class CaptureModel:
-    """A capture being read."""
+    """A capture while it is read, and afterwards."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class CaptureModel:
         *,
         forks: bool = False,
     ) -> None:
-        """`stdin`: descriptor of the pipe that is `-`. `forks`: the reading process may begin as a copy of this one
+        """`stdin`: descriptor of the pipe for `-`. `forks`: the reading process may start as a copy of this one
         (`kcap.tui.reader_process.serve_as_copy`).
         """
         self.order = order
@@ -82,24 +82,24 @@ class CaptureModel:
         self._beside: dict[str, Process] = {}
         self._looking: Process | None = None
         self._others: dict[str, int] = {}
-        """Captures that this one was compared with, by path, and the numbers of the passes that do."""
+        """Captures that this one was compared with, by path, and the numbers of the passes that compare them."""
         self._comparisons = count()
         self._conclusions: dict[str, Any] | None = None
         self.done = False
-        """Reading has come to its end."""
+        """Whether reading is complete."""
         self._truncation: str | None = None
         self._closed = False
         self._asking = threading.local()
         self._engines: dict[object, Engine] = {}
-        """Who asks for a report -> what works on it."""
+        """The requester of a report -> the engine that computes it."""
         self._groups: dict[tuple[object, ...], int] = {}
         """Numbers of groups of the whole capture, by the arguments of `groups`."""
         self._gone: WeakSet[Any] = WeakSet()
-        """Those who no longer ask."""
+        """Requesters that gave up."""
         self._key = saved_index.key_of(order)
         saved = saved_index.opened(self._key) if self._key is not None else None
         self.index = saved[0] if saved is not None else ""
-        """Folder with what was read of these files before; empty where they are read now."""
+        """Folder of the index of these files; empty if they are read now."""
         self.process: Process | ReadBefore = (
             ReadBefore(saved[1]) if saved is not None else Process(replace(order, folder=self.folder), stdin, forks=forks)
         )
@@ -114,7 +114,7 @@ class CaptureModel:
     # -- how far it is ------------------------------------------------------------------------------------------------
     @property
     def status(self) -> ReaderStatus:
-        """What the reading process said last."""
+        """The last status of the reading process."""
         return self.process.status
 
     @property
@@ -127,16 +127,18 @@ class CaptureModel:
 
     @property
     def live(self) -> bool:
-        """Whether the capture goes on: a pipe, an interface, a file that grows."""
+        """Whether the capture grows: a pipe, an interface, a file that is being written."""
         return not self.done and (self.order.endless or self.status.following)
 
     @property
     def rows(self) -> int:
-        """Exchanges decided so far; while a pipe or a followed file goes on the latest `LIVE_ROWS_MAX` are held."""
+        """Number of exchanges decided so far; while a pipe or a followed file grows, only the latest
+        `LIVE_ROWS_MAX` are held.
+        """
         return len(self._rows)
 
     def look(self) -> bool:
-        """Takes what was announced; whether there is anything new."""
+        """Processes announcements; returns whether there is anything new."""
         with self._lock:
             status = self.status
             if self._closed or self.done:
@@ -150,7 +152,7 @@ class CaptureModel:
             if status.over:
                 if self._pages is not None and status.mark is not None:
                     self._pages.follow(status.mark)
-                    # the tail has rows where the reading process was killed
+                    # The tail has rows if the reading process was killed.
                     folder = self.index or self.folder
                     batches = [*learned(folder, self._pages.main), *self._pages.tail]
                     self._rows = RowIndex(batches, SCHEMA, release=self._pages.release, coded=ValueCodes(folder))
@@ -160,12 +162,12 @@ class CaptureModel:
             return len(self._rows) != before
 
     def release(self) -> None:
-        """Gives mapped rows back to the system, which looked at all of them for a filter or an order."""
+        """Returns the pages of mapped rows to the system after a filter or an order has read all of them."""
         if self._pages is not None:
             self._pages.release()
 
     def stop(self) -> None:
-        """Ends reading; what was read stays."""
+        """Stops reading; rows that were read remain."""
         self.process.stop()
 
     # -- the filter ---------------------------------------------------------------------------------------------------
@@ -175,7 +177,7 @@ class CaptureModel:
 
         tree = parse(text)
         if self.filter_text == (text if tree is not None else ""):
-            return  # what passes it is known already
+            return  # its rows are known already
         deep = tree is not None and is_deep(tree)
         if deep and STANDARD_INPUT in self.paths:
             raise UsageError("a pipe is read once: filters on fields inside messages work on files")
@@ -190,7 +192,7 @@ class CaptureModel:
             old.close()
 
     def sift(self) -> "Numbers | None":
-        """Numbers of the rows that pass, as they were decided; None where all do. Looks at each row once."""
+        """Numbers of the rows that pass, in the order in which they were decided; None if all pass. Examines each row once."""
         with self._lock:
             rows, tree = self._rows, self.only
             passing, sifted = self._passing, self._sifted
@@ -208,16 +210,16 @@ class CaptureModel:
         return passing
 
     def ignore(self, numbers: Iterable[int]) -> None:
-        """Rows that reports, views and files leave out from now on; the list still has them."""
+        """Sets the rows that reports, views and files omit from now on; the list still has them."""
         self._ignored = np.array(sorted(numbers), np.int64)
 
     @property
     def ignored(self) -> int:
-        """Rows that are left out."""
+        """The ignored rows."""
         return len(self._ignored)
 
     def counted(self) -> "Numbers | None":
-        """Numbers of the rows that pass the filter and are not ignored; None where all are."""
+        """Numbers of the rows that pass the filter and are not ignored; None if all rows do."""
         passing = self.sift()
         if not len(self._ignored):
             return passing
@@ -225,12 +227,12 @@ class CaptureModel:
 
     @property
     def looking(self) -> bool:
-        """Whether another process still looks into messages for the filter."""
+        """Whether another process still examines messages for the filter."""
         process = self._looking
         return process is not None and not process.status.over
 
     def _named(self, rows: RowIndex, first: int) -> "Numbers":
-        """Numbers of the rows that the other process named."""
+        """Numbers of the rows that the other process reported."""
         process = self._looking
         path = main_path(process.order.folder, "exchanges") if process is not None else ""
         if not os.path.exists(path):
@@ -240,19 +242,19 @@ class CaptureModel:
 
     @property
     def passed(self) -> int:
-        """Rows that pass the filter, as far as they were looked at."""
+        """Number of rows that pass the filter, among those examined so far."""
         return len(self._passing) if self.only is not None else len(self._rows) - self._rows.first
 
     # -- tables -------------------------------------------------------------------------------------------------------
     def snapshot(self) -> RowIndex:
-        """The rows so far; what it gives never changes."""
+        """The rows so far; the result never changes."""
         with self._lock:
             return self._rows
 
     def exchanges(self, columns: Sequence[str] | None = None, *, filtered: bool = True) -> pa.Table:
-        """Exchanges as they were decided, those that pass the filter and are not ignored.
+        """Exchanges in the order in which they were decided, those that pass the filter and are not ignored.
 
-        Slices of the mapped spill, not copied where all rows are wanted.
+        Slices of the mapped spill, which are not copied if all rows are wanted.
         """
         rows = self.snapshot()
         passing = self.counted() if filtered else None
@@ -261,9 +263,10 @@ class CaptureModel:
         return rows.take(passing[(passing >= rows.first) & (passing < len(rows))], columns or NAMES)
 
     def table(self, name: str) -> pa.Table | None:
-        """`connections`, `weirds`, `captures`, `topic_names`: None until reading is over, and where it failed.
+        """`connections`, `weirds`, `captures`, `topic_names`: None until reading is complete, and if it failed.
 
-        `partitions` takes another pass over the files: the first call starts it and gives None, a later one the table.
+        `partitions` takes another pass over the files: the first call starts it and returns None, a later one returns the
+        table.
         """
         if not self.done or self._closed or self.state == "failed":
             return None
@@ -276,14 +279,14 @@ class CaptureModel:
             return self._tables.get(name)
 
     def topic_names(self) -> dict[str, str]:
-        """Topic ids -> names, as the whole capture has them; those that are the same everywhere while it is read."""
-        from kcap.facts.topic_names import KNOWN  # loads schemas, which the first frame does not need
+        """Topic ids -> names, as the whole capture has them; while it is read, only those that are the same everywhere."""
+        from kcap.facts.topic_names import KNOWN  # it imports schemas, which the first frame does not need
 
         table = self.table("topic_names")
         return KNOWN | ({row["topic_id"]: row["topic"] for row in table.to_pylist()} if table is not None else {})
 
     def truncation(self) -> str:
-        """What the capture lacks: truncated packets, files that end within a packet; empty until it is read."""
+        """What the capture lacks: truncated packets, files that end within a packet; empty until it has been read."""
         if self._truncation is None and (table := self.table("captures")) is not None:
             rows = table.select(["cut_packets", "complete"]).to_pylist()
             packets, files = sum(row["cut_packets"] or 0 for row in rows), sum(row["complete"] is False for row in rows)
@@ -293,7 +296,7 @@ class CaptureModel:
         return self._truncation or ""
 
     def _beside_done(self, name: str, order: ReadRequest) -> bool:
-        """Whether a pass of its own has made what `order` asks for; begins it where it has not begun."""
+        """Whether a separate pass has made what `order` requests; starts the pass if it has not started."""
         if self._beside_folder(name) != os.path.join(self.folder, name):
             return True
         with self._lock:
@@ -306,15 +309,15 @@ class CaptureModel:
             return process is not None and process.status.over
 
     def _beside_folder(self, name: str) -> str:
-        """Where a pass of its own writes, or wrote when these files were open before."""
+        """The folder to which a separate pass writes, or wrote when these files were open before."""
         before = os.path.join(self.index, saved_index.PARTS[name]) if self.index and name in saved_index.PARTS else ""
         return os.path.dirname(before) if before and os.path.exists(before) else os.path.join(self.folder, name)
 
     def conclusions(self) -> dict[str, Any] | None:
         """Results of `check`, `groups` and `transactions` over the whole capture, by name; None until they are made.
 
-        They take another pass over the files, which the first call begins when reading is over. Of a capture that goes on, and
-        of a pipe, there is `check` alone: what the rules see in the last span of it.
+        They take another pass over the files, which the first call starts once reading is complete. A growing capture and a
+        pipe have only `check`: what the rules find in its last span.
         """
         if self.order.span_seconds and self.order.endless and (not self.done or STANDARD_INPUT in self.paths):
             return {"check": self.status.checked}
@@ -331,7 +334,7 @@ class CaptureModel:
         return self._conclusions
 
     def concerning(self, number: int) -> list[dict[str, Any]]:
-        """Problems whose filter the exchange of a row passes, as far as they are known now."""
+        """Problems whose filter selects the exchange of a row, as far as they are known now."""
         from kcap.filter.parse import parse
         from kcap.table.arrow_filter import mask
 
@@ -348,25 +351,27 @@ class CaptureModel:
         return out
 
     def compared(self, other: str) -> bool:
-        """Whether `differences` from another capture are made, or cannot be; begins to make them."""
+        """Whether the `differences` from another capture are made, or cannot be made; starts making them."""
         return STANDARD_INPUT in self.paths or self._beside_done(
             self._comparison(other), replace(self.order, against=os.path.abspath(other))
         )
 
     def comparing(self, other: str) -> str:
-        """How far the pass that compares with another capture has read, in words; empty where that is not known."""
+        """How far the pass that compares with another capture has read, in words; empty if that is not known."""
         status = self._status_beside(self._comparison(other))
         if status is None or not status.total:
             return ""
         return f"{status.bytes / status.total:.0%} of {'the one before' if status.captures == 1 else 'this capture'} was read"
 
     def _status_beside(self, name: str) -> ReaderStatus | None:
-        """How far a pass of its own is; None where there is none."""
+        """The status of a separate pass; None if there is none."""
         process = self._beside.get(name)
         return process.status if process is not None else None
 
     def stop_comparing(self, other: str) -> None:
-        """Ends the pass that compares with another capture, unless it is over (blocking): the next look begins another."""
+        """Stops the pass that compares with another capture, unless it is complete (blocking). The next call of `compared`
+        starts another.
+        """
         name = self._comparison(other)
         with self._lock:
             process = self._beside.get(name)
@@ -382,7 +387,7 @@ class CaptureModel:
 
     def differences(self, other: str) -> dict[str, Any] | str | None:
         """Result of the report `diff` from another capture to this one, or why there is none; None until it is made. It is read
-        from its file each time, which takes long where there are many classes.
+        from its file each time, which takes long if there are many classes.
         """
         if STANDARD_INPUT in self.paths:
             return PIPED
@@ -409,11 +414,11 @@ class CaptureModel:
 
     @property
     def large(self) -> bool:
-        """Whether conclusions cost so much that they are made only when their view is opened."""
+        """Whether conclusions are so expensive that they are made only when their view is opened."""
         return sum(file.size or 0 for file in self.status.files) > CONCLUSIONS_UNASKED_BYTES
 
     def versions(self) -> "VersionsSource | None":
-        """What computes the view of versions, for the caller to close; None until the capture was read."""
+        """The object that computes the view of versions, which the caller must close; None until the capture was read."""
         from kcap.tui.versions_source import source_of
 
         path = os.path.join(self.index or self.folder, PROFILES)
@@ -421,7 +426,7 @@ class CaptureModel:
 
     @contextmanager
     def asked_by(self, who: object) -> Iterator[None]:
-        """In this thread reports are made for `who`, which may stop waiting for them: `give_up`."""
+        """Makes reports in this thread for the requester `who`, which may cancel them with `give_up`."""
         self._asking.who = who
         try:
             yield
@@ -433,7 +438,7 @@ class CaptureModel:
         return who not in self._gone
 
     def give_up(self, who: object) -> None:
-        """`who` no longer waits for its reports: the thread that makes one, or begins to, gets an exception."""
+        """Cancels the reports of `who`: the thread that makes or starts one gets an exception."""
         with self._lock:
             self._gone.add(who)
             if who in self._engines:
@@ -441,7 +446,7 @@ class CaptureModel:
 
     @contextmanager
     def _engine(self) -> "Iterator[Engine]":
-        """DuckDB for what this thread computes, which `give_up` interrupts."""
+        """A DuckDB engine for this thread's computations, which `give_up` interrupts."""
         from kcap.reports.source import Engine
 
         engine, who = Engine(self.folder), getattr(self._asking, "who", None)
@@ -458,8 +463,8 @@ class CaptureModel:
             engine.close()
 
     def groups(self, columns: Sequence[str], most: int) -> int:
-        """How many groups the exchanges under the filter have by some columns, counted up to `most`. Takes its time: call it in
-        a thread. Raises Interrupted where it is not waited for.
+        """Number of groups that the exchanges under the filter have by some columns, counted up to `most`. Slow: call it in a
+        thread. Raises Interrupted if it was cancelled.
         """
         settled = self.done and self.only is None and not self.ignored
         known = self._groups.get((*columns, most)) if settled else None
@@ -475,9 +480,9 @@ class CaptureModel:
         return known
 
     def report(self, report: "Report", requested: "ReportRequest") -> dict[str, Any]:
-        """A report over what was read so far, under the filter. Takes its time: call it in a thread.
+        """A report over what was read so far, under the filter. Slow: call it in a thread.
 
-        Raises Interrupted where it is not waited for.
+        Raises Interrupted if it was cancelled.
         """
         from kcap.reports.definition import Tables
         from kcap.reports.run import by_views, columns_of
@@ -521,7 +526,7 @@ class CaptureModel:
         return read(rows.row(number), status.files, status.layouts, self.process.spools, self._decrypted)
 
     def _decrypted(self) -> "PlaintextStore | None":
-        """The plaintext of all TLS connections, decrypted when the first of their exchanges is looked at."""
+        """The plaintext of all TLS connections, decrypted when the first of their exchanges is opened."""
         with self._lock:
             if self._plaintext is None:
                 from kcap.session import Capture
@@ -530,16 +535,16 @@ class CaptureModel:
             return self._plaintext
 
     def find(self, uid: str, number: int) -> int:
-        """The row of an exchange, -1 where there is none."""
+        """The row of an exchange, -1 if there is none."""
         return self.snapshot().find(uid, number)
 
     def exchange(self, uid: str, number: int) -> "FrameBytes | None":
-        """One exchange, read again from the file; None where there is none of that name."""
+        """One exchange, read again from the file; None if there is none with that name."""
         row = self.find(uid, number)
         return None if row == NOWHERE else self.frames(row)
 
     def close(self) -> None:
-        """Ends reading and removes the spill, or keeps it as an index."""
+        """Stops reading and removes the spill, or stores it as an index."""
         with self._lock:
             if self._closed:
                 return
@@ -557,7 +562,7 @@ class CaptureModel:
 
 
 def read_whole(*paths: str) -> CaptureModel:
-    """A book that is read to its end (blocking): for tests and scripts. Use it as a context manager."""
+    """A capture model that has been read to its end (blocking), for tests and scripts. Use it as a context manager."""
     book = CaptureModel(ReadRequest(list(paths), ""))
     book.process.wait()
     book.look()

@@ -25,15 +25,15 @@ def row_json(rows: RowIndex, number: int) -> str:
 
 
 def item_text(item: Item) -> str:
-    """A line of the tree, as it is shown."""
+    """A line of the tree as shown."""
     return "".join(text for text, _ in item.line).strip()
 
 
 def tree_text(items: list[Item]) -> str:
-    """The lines in sight, indented."""
+    """The visible lines, indented."""
     return "\n".join("  " * item.depth + item_text(item) for item in items)
 
 
 def span_hex(dump: Dump) -> str:
-    """The chosen bytes; all of them where none are."""
+    """The selected bytes; all of them if none are selected."""
     return dump.hex(dump.start, dump.end) if dump.end > dump.start else dump.hex(0, len(dump.data))

@@ -29,7 +29,7 @@ class ColorRule:
 
 ERROR: Final = "error && error != NONE"
 NEW_MEMBER_ERROR: Final = "MEMBER_ID_REQUIRED"
-"""The first answer to each new member of a group, which brings its id (KIP-394): nothing went wrong."""
+"""The error of the first response to each new member of a group, which has its id (KIP-394): nothing went wrong."""
 NEW_MEMBER: Final = f"error == {NEW_MEMBER_ERROR}"
 UNANSWERED: Final = "outcome in {unanswered, orphan}"
 THROTTLED: Final = "throttle > 0 || throttle_ns > 0 || muted > 0"
@@ -63,7 +63,7 @@ TREES: Final[dict[str, Filter]] = {
     SLOW: And(_number("latency", "latency_ns", ">=", 500_000_000), Not(_POLLED)),
     LONG_POLL: _POLLED,
 }
-"""What `parse` makes of the filters of DEFAULTS, spelled out: the parser takes 0.03 s of a start."""
+"""The parsed filters of DEFAULTS, written out, since the parser takes 0.03 s of a start."""
 FAILING: Final = Or(TREES[ERROR], TREES[UNANSWERED])
 
 
@@ -96,8 +96,8 @@ def columns(rules: Sequence[ColorRule]) -> list[str]:
 def apply(rules: Sequence[ColorRule], values: Columns, count: int) -> list[ColorRule | None]:
     """The rule of each of `count` rows, by the values of their columns.
 
-    A row at a time: a page has few. Each call of Arrow lets other threads have the interpreter, and while one of them computes
-    the repaint would wait for it a hundred times.
+    It works row by row, since a page has few. Each call of Arrow releases the interpreter's lock, and while another thread
+    computes, a repaint would wait for it a hundred times.
     """
     chosen: list[ColorRule | None] = [None] * count
     left: Sequence[int] = range(count)

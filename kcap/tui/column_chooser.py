@@ -76,7 +76,7 @@ class ColumnChooser(Window["list[str] | None"]):
 
     @on(OptionList.OptionSelected)
     def clicked(self, event: OptionList.OptionSelected) -> None:
-        """A click does what the space bar does."""
+        """A click has the effect of the space bar."""
         event.stop()
         self.action_flip()
 
@@ -108,7 +108,7 @@ class ColumnChooser(Window["list[str] | None"]):
         self._tell(name)
 
     def action_reset(self) -> None:
-        """The program's own choice."""
+        """Selects the default columns."""
         self.dismiss([])
 
     def action_done(self) -> None:

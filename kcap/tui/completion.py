@@ -24,13 +24,13 @@ FIRST: Final = (
     "api", "client_id", "latency", "error", "topic", "throttle", "outcome", "group_id", "client_ip", "server_ip", "api_version",
     "software_name", "connection", "flags", "time",
 )  # fmt: skip
-"""Names that come first where nothing was typed."""
+"""Names that are suggested first if nothing was typed."""
 PLAIN: Final = re.compile(r"[A-Za-z0-9_:/.+-]+")
 
 
 def offers(text: str, caret: int, values: Callable[[str], Sequence[str]]) -> tuple[int, list[str]]:
-    """The start of the word at the caret, and its completions. `values`: those of a column in the capture."""
-    from kcap.filter.fields import fields, named_values  # no text is completed at the start, and schemas are large
+    """The start of the word at the caret, and its completions. `values`: returns those of a column in the capture."""
+    from kcap.filter.fields import fields, named_values  # the start completes no text, and schemas are large
 
     found = WORD.search(text[:caret])
     assert found is not None
@@ -57,7 +57,7 @@ def offers(text: str, caret: int, values: Callable[[str], Sequence[str]]) -> tup
 
 
 def _steps(word: str) -> list[str]:
-    """Names inside messages, a step at a time."""
+    """Names of fields within messages, one step at a time."""
     from kcap.filter.fields import deep_fields
 
     depth = word.count(".") + 1
@@ -69,7 +69,7 @@ def _steps(word: str) -> list[str]:
 
 
 def put_in(text: str, start: int, caret: int, offer: str) -> tuple[str, int]:
-    """The text with an offer in place of the word, and where the caret is then."""
+    """The text with a completion in place of the word, and the new position of the caret."""
     made = text[:start] + offer
     if not offer.endswith(".") and not text[caret:].startswith(" "):
         made += " "
@@ -77,7 +77,7 @@ def put_in(text: str, start: int, caret: int, offer: str) -> tuple[str, int]:
 
 
 def check(text: str) -> tuple[Filter | None, FilterError | UsageError | None]:
-    """The filter, or what is wrong with it."""
+    """Parses a filter; returns its tree and the error, one of which is None (both for an empty text)."""
     try:
         return parse(text), None
     except UsageError as error:
@@ -85,7 +85,7 @@ def check(text: str) -> tuple[Filter | None, FilterError | UsageError | None]:
 
 
 def joined(old: str, how: str, new: str) -> str:
-    """A filter with another: `selected`, `not`, `and`, `or`, `and not`, `or not`."""
+    """Combines a filter with another: `selected`, `not`, `and`, `or`, `and not`, `or not`."""
     inverse = f"!({new})"
     if how in ("selected", "not") or not old.strip():
         return inverse if how.endswith("not") else new

@@ -1,4 +1,4 @@
-"""Findings, consumer groups and transactions of a capture, made beside the screens.
+"""Findings, consumer groups and transactions of a capture, computed apart from the screens.
 
 In: captures, options of the analyzer, thresholds of rules. Out: a file with the results of the reports `check`, `groups` and
 `transactions`. Law: the capture is read once for all three, and the results are those of the commands of the same names.
@@ -23,8 +23,8 @@ DIFFERENCES: Final = "differences.pickle"
 def conclude(
     paths: list[str], options: "Options", thresholds: Mapping[str, Mapping[str, float]], target: str, watch: "Watching"
 ) -> None:
-    """Writes the results by the names of the reports to the file `target`. `watch` makes the callback of each reading, as in
-    `ReportInput`. Raises CaptureError where nothing can be read.
+    """Writes the results by the names of the reports to the file `target`. `watch` makes the callback of each pass, as in
+    `ReportInput`. Raises CaptureError if nothing can be read.
     """
     from kcap.reports.findings.report import check
     from kcap.reports.findings.source import observed
@@ -53,12 +53,12 @@ def differ(before: str, after: list[str], options: "Options", target: str, watch
 
 
 def problems(checked: "Row | None") -> "list[Row]":
-    """Findings that are more than notes, in the order of what they cost."""
+    """Findings above the severity of notes, in the order of their cost."""
     return [row for row in checked["rows"] if row["severity"] != "info"] if checked is not None else []
 
 
 def banner(checked: "Row | None") -> str:
-    """The problems of a capture in a line; empty where none was found, or where it is not known yet."""
+    """The problems of a capture in a line; empty if none was found, or if it is not known yet."""
     found = problems(checked)
     if checked is None or not found:
         return ""

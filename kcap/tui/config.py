@@ -19,18 +19,18 @@ from kcap.tui.notes import entries
 
 LAYOUTS: Final = ("rows", "columns")
 PROFILE: Final = re.compile(r"[\w][\w .-]{0,39}")
-"""Name of a profile: it becomes the name of a file."""
+"""Valid names of profiles, which become names of files."""
 SIZES: Final = {
     "share": (15, 85), "bytes_share": (10, 90), "bytes_width": (20, 400), "beside_width": (30, 400), "view_width": (0, 80),
     "view_height": (0, 80),
 }  # fmt: skip
-"""Setting -> the least and the most of it."""
+"""Setting -> its minimum and maximum."""
 
 
 @dataclass(slots=True)
 class UiSettings:
     columns: list[str] = field(default_factory=list)
-    """Columns of the list; none for those that fit."""
+    """Columns of the list; empty for those that fit."""
     widths: dict[str, int] = field(default_factory=dict)
     time: str = "clock"
     layout: str = "rows"
@@ -50,13 +50,13 @@ class UiSettings:
     detail: bool = True
     theme: str = ""
     rules: list[dict[str, Any]] = field(default_factory=list)
-    """Rules of the user's own."""
+    """The user's own rules."""
     filters: list[dict[str, str]] = field(default_factory=list)
     """Saved display filters, each with `name` and `filter`."""
     profile: str = ""
-    """Name of the profile that these are the settings of; none for `tui.toml`."""
+    """Name of the profile of these settings; empty for `tui.toml`."""
     readable: bool = True
-    """The file could be read; it is not written over where it could not."""
+    """Whether the file could be read; otherwise it is not overwritten."""
 
     def give(self, view: ListModel) -> None:
         if self.columns:
@@ -77,7 +77,7 @@ def profile_names() -> list[str]:
 
 
 def read_config(profile: str = "") -> tuple[UiSettings, list[str]]:
-    """The settings, of a profile or of none, and what is wrong with them."""
+    """The settings of a profile, or of none, and the errors in them."""
     path, look = config_path(profile), UiSettings(profile=profile)
     try:
         given = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -110,7 +110,7 @@ def read_config(profile: str = "") -> tuple[UiSettings, list[str]]:
 
 
 def text_of(look: UiSettings) -> str:
-    """The settings as TOML; JSON's strings and lists of strings are TOML's too."""
+    """The settings as TOML; JSON's strings and lists of strings are valid TOML."""
     lines = [
         "# Settings of kcap's terminal UI. kcap writes them, and reads your edits at the next start.",
         f"# Columns: any column of the table exchanges, or {', '.join(DEFAULTS)}; an empty list shows those that fit.",
@@ -141,7 +141,7 @@ def text_of(look: UiSettings) -> str:
 
 
 def write_config(look: UiSettings) -> None:
-    """Remembers the settings, if the file is writable; errors are ignored."""
+    """Saves the settings, if the file is writable; errors are ignored."""
     if not look.readable:
         return
     path = config_path(look.profile)

@@ -1,9 +1,9 @@
 """Keeps text legible: moves the color of a text away from its background until the two differ enough.
 
-In: segments as widgets and themes draw them. Out: the same with other text colors where the contrast is too low. Law: each text
-has a contrast of at least `LEAST` with its background, in the colors that the terminal can show; lines and bars stay as they
-are, and backgrounds but for some of sixteen colors (`BACKED`). Themes of the terminal's palette keep to it, as VGA and xterm
-have it.
+In: segments as widgets and themes draw them. Out: the same with other text colors if the contrast is too low. Law: each text
+has a contrast of at least `LEAST` with its background, in the colors that the terminal can show. Lines and bars do not change,
+nor do backgrounds, except for some of sixteen colors (`BACKED`). Themes of the terminal's palette satisfy this with the
+palettes of VGA and xterm.
 """
 
 from functools import lru_cache
@@ -19,19 +19,19 @@ from textual.filter import LineFilter, Monochrome
 
 Palettes: TypeAlias = tuple[TerminalTheme, ...]
 LEAST: Final = 4.5
-"""Least contrast of a text (WCAG 2.1, success criterion 1.4.3)."""
+"""Minimum contrast of a text (WCAG 2.1, success criterion 1.4.3)."""
 STEPS: Final = 20
-"""Shades that are tried between a color and white or black."""
+"""Number of shades that are tried between a color and white or black."""
 DRAWN: Final = " ·" + "".join(map(chr, range(0x2500, 0x25A0)))
-"""What is no text: blanks, dots between words, lines (U+2500 to U+257F), bars and fillings (U+2580 to U+259F)."""
+"""Characters that are not text: blanks, dots between words, lines (U+2500 to U+257F), bars and fillings (U+2580 to U+259F)."""
 SYSTEMS: Final = {"standard": ColorSystem.STANDARD, "256": ColorSystem.EIGHT_BIT}
-"""Rich's name of what a terminal can show, where that is not true color."""
+"""Rich's name of a terminal's color system, if it is not true color -> the system."""
 XTERM: Final = TerminalTheme(
     (0, 0, 0), (229, 229, 229),
     [(0, 0, 0), (205, 0, 0), (0, 205, 0), (205, 205, 0), (0, 0, 238), (205, 0, 205), (0, 205, 205), (229, 229, 229)],
     [(127, 127, 127), (255, 0, 0), (0, 255, 0), (255, 255, 0), (92, 92, 255), (255, 0, 255), (0, 255, 255), (255, 255, 255)],
 )  # fmt: skip
-"""The sixteen colors as xterm has them (XTerm-col.ad)."""
+"""The sixteen colors of xterm (XTerm-col.ad)."""
 VGA: Final = TerminalTheme(
     (0, 0, 0), (170, 170, 170),
     [(0, 0, 0), (170, 0, 0), (0, 170, 0), (170, 85, 0), (0, 0, 170), (170, 0, 170), (0, 170, 170), (170, 170, 170)],
@@ -39,23 +39,24 @@ VGA: Final = TerminalTheme(
 )  # fmt: skip
 """The sixteen colors of VGA's text mode, which a Linux console and Rich have: yellow is brown, green and cyan are dark."""
 BACKED: Final = {3: (7,), 8: (4, 7), 9: (1,), 11: (7,), 12: (4,), 13: (5,)}
-"""Of the sixteen colors, backgrounds on which no color can be read in both palettes -> those in their place, of which the
-nearest counts. A Linux console shows the bright ones (8 to 15) as 0 to 7 (console_codes(4)), and they count as both."""
+"""Of the sixteen colors, backgrounds on which no color is legible in both palettes -> their replacements, of which the nearest
+is used. A Linux console shows the bright ones (8 to 15) as 0 to 7 (console_codes(4)), and they count as both.
+"""
 BLACK, WHITE = Color.from_rgb(0, 0, 0), Color.from_rgb(255, 255, 255)
 OWN: Final = (Color.default(), Color.from_ansi(15), Color.from_ansi(0))
-"""Colors of the terminal's palette that a text gets: its own, white, black."""
+"""Colors of the terminal's palette that a text may get: its own, white, black."""
 BRIGHT: Final = 8
-"""By how much the number of a bright color is above that of the dark one."""
+"""Offset from the number of a dark color to that of its bright variant."""
 
 
 def on_paper(theme: TerminalTheme) -> TerminalTheme:
-    """A palette in a terminal that writes black on white."""
+    """A palette for a terminal with black text on white."""
     colors = [(*theme.ansi_colors[at],) for at in range(2 * BRIGHT)]
     return TerminalTheme((255,) * 3, (0, 0, 0), colors[:BRIGHT], colors[BRIGHT:])
 
 
 PALETTES: Final = {True: (VGA, XTERM), False: (on_paper(VGA), on_paper(XTERM))}
-"""Of dark and of light themes: palettes in which they are to be read."""
+"""Palettes in which dark and light themes must be legible."""
 
 
 @lru_cache(4096)
@@ -74,7 +75,7 @@ def ratio(one: tuple[int, int, int], other: tuple[int, int, int]) -> float:
 
 
 def contrast(color: Color, back: Color, system: ColorSystem = ColorSystem.TRUECOLOR) -> float:
-    """Contrast of a text and its background as a terminal shows them; of sixteen colors the least of both palettes."""
+    """Contrast of a text and its background in the terminal's colors; for sixteen colors the minimum over both palettes."""
     text, under = color.downgrade(system), back.downgrade(system)
     if system is not ColorSystem.STANDARD:
         return ratio(text.get_truecolor(), under.get_truecolor())
@@ -84,7 +85,7 @@ def contrast(color: Color, back: Color, system: ColorSystem = ColorSystem.TRUECO
 
 
 def backed(back: Color, system: ColorSystem) -> Color:
-    """A background on which texts can be read."""
+    """A background on which texts are legible."""
     if back.is_default or (system is not ColorSystem.STANDARD and back.type is not ColorType.STANDARD):
         return back
     number = back.downgrade(system).number or 0
@@ -93,7 +94,7 @@ def backed(back: Color, system: ColorSystem) -> Color:
 
 
 def legible(color: Color, back: Color, system: ColorSystem = ColorSystem.TRUECOLOR) -> Color:
-    """The color nearest to `color`, on its way to white or black, that can be read on `back`."""
+    """The color nearest to `color`, towards white or black, that is legible on `back`."""
     if contrast(color, back, system) >= LEAST:
         return color
     end = max((BLACK, WHITE), key=lambda grey: contrast(grey, back, system))
@@ -103,12 +104,12 @@ def legible(color: Color, back: Color, system: ColorSystem = ColorSystem.TRUECOL
 
 
 def in_palettes(color: Color, back: Color, palettes: Palettes) -> float:
-    """Contrast of a text and its background of the terminal's palette: the least of these."""
+    """Contrast of a text and its background in the terminal's palette: the minimum over these palettes."""
     return min(ratio(color.get_truecolor(one), back.get_truecolor(one, foreground=False)) for one in palettes)
 
 
 def of_palette(color: Color, back: Color, palettes: Palettes) -> Color:
-    """The same of the terminal's palette: the first of the color, its bright or dark twin and `OWN` that can be read."""
+    """The same in the terminal's palette: the first legible one of the color, its bright or dark variant, and `OWN`."""
     twin = [Color.from_ansi(color.number ^ BRIGHT)] if color.number is not None and color.number < 2 * BRIGHT else []
     ways = {one: in_palettes(one, back, palettes) for one in (color, *twin, *OWN)}
     return next((one for one, of in ways.items() if of >= LEAST), max(ways, key=lambda one: ways[one]))
@@ -116,7 +117,7 @@ def of_palette(color: Color, back: Color, palettes: Palettes) -> Color:
 
 @lru_cache(4096)
 def on_backed(style: Style, background: Color, system: ColorSystem) -> Style:
-    """A style on a background on which texts can be read."""
+    """A style on a background on which texts are legible."""
     back = style.bgcolor or background
     better = backed(back, system)
     return style if better == back else style + Style(bgcolor=better)
@@ -124,7 +125,7 @@ def on_backed(style: Style, background: Color, system: ColorSystem) -> Style:
 
 @lru_cache(4096)
 def painted(style: Style, background: Color, system: ColorSystem, palettes: Palettes) -> Style:
-    """A style that can be read. `background`: of the widget, where the style has none."""
+    """A legible style. `background`: of the widget, if the style has none."""
     color, back = style.color, style.bgcolor or background
     style = on_backed(style, background, system)
     if color is None:
@@ -137,14 +138,14 @@ def painted(style: Style, background: Color, system: ColorSystem, palettes: Pale
 
 @lru_cache(4096)
 def without_colors(style: Style) -> Style:
-    """A style of the terminal's palette in the terminal's own two colors; what has a background of its own is reversed."""
+    """A style of the terminal's palette in its own two colors; text with a background of its own is reversed."""
     back = style.bgcolor
     filled = back is not None and not back.is_default and back.number != 0
     return style.without_color + Style(reverse=filled != bool(style.reverse))
 
 
 class Greys(Monochrome):
-    """NO_COLOR: greys of the same lightness. Of a palette that none is known of, `ContrastFilter` takes the colors."""
+    """For NO_COLOR: greys of the same lightness. Without a known palette, `ContrastFilter` removes the colors."""
 
     def apply(self, segments: list[Segment], background: ThemeColor) -> list[Segment]:
         """The segments in greys."""
@@ -152,16 +153,16 @@ class Greys(Monochrome):
 
 
 class ContrastFilter(LineFilter):
-    """Makes texts legible as they are painted."""
+    """Makes texts legible when they are painted."""
 
     def __init__(self) -> None:
         super().__init__()
         self.system, self.palettes = ColorSystem.TRUECOLOR, PALETTES[True]
         self.colorless = False
-        """NO_COLOR."""
+        """Whether NO_COLOR is set."""
 
     def shown_by(self, color_system: str | None) -> None:
-        """Sets what the terminal can show, as Rich names it."""
+        """Sets the terminal's color system, by Rich's name."""
         self.system = SYSTEMS.get(color_system or "", ColorSystem.TRUECOLOR)
 
     def apply(self, segments: list[Segment], background: ThemeColor) -> list[Segment]:

@@ -30,26 +30,26 @@ from kcap.tui.views.sheet import Line
 from kcap.wire.text import MASKED
 
 WORTH_A_REASON_NS: Final = 5_000_000
-"""Latency from which on the tree says where the time went."""
+"""Minimum latency for which the tree says where the time went."""
 NARROW: Final = 80
-"""Cells of a tree whose pane is not known: a terminal of 80 columns."""
+"""Width of a tree before its pane is laid out: a terminal of 80 columns."""
 SIGN, LABEL = 2, 8
 """Cells of the sign of a line, and of the label of a sentence or a time."""
 SENTENCES, BARS = range(24, 101), range(12, 41)
-"""Cells of a line of a sentence and of a bar, at least and at most."""
+"""Minimum and maximum cells of a line of a sentence and of a bar."""
 PARTS: Final = (
     ("rtt_ns", "network", "·", "two"),
     ("queue_ns", "queue", "▒", "care"),
     ("service_ns", "broker", "█", "one"),
 )
 INSIDE: Final = (("long_poll_ns", "long poll"), ("throttle_ns", "throttle"), ("muted_ns", "mute"))
-"""Parts of the broker's time in which it did not work."""
+"""Parts of the service time in which the broker did not work."""
 NAMED: Final = frozenset("█▓")
-"""Signs of a bar between which the name of the part stands where there is room."""
+"""Signs of a bar between which the name of the part is written if there is room."""
 
 
 def message(found: FrameBytes, side: str) -> Message | None:
-    """A message of an exchange; None where there is none to decode."""
+    """A message of an exchange; None if there is none to decode."""
     data, row = found.request if side == "request" else found.response, found.row
     if len(data) < 8 or row["api"] == "SaslToken":
         return None
@@ -66,7 +66,7 @@ def anatomy(
     show_secrets: bool = False,
     room: int = NARROW,
 ) -> list[Item]:
-    """The tree. `connection`: the row of its connection, once there is one. `findings`: problems that it is a part of.
+    """The tree. `connection`: the row of its connection, once there is one. `findings`: problems that concern it.
 
     `room`: cells of a line; sentences are wrapped and bars drawn to fit.
     """
@@ -129,7 +129,7 @@ def _summary(row: dict[str, Any]) -> Item:
 
 
 FINE: Final = (None, "NONE", NEW_MEMBER_ERROR)
-"""Error codes of a response with which nothing is wrong."""
+"""Error codes of a response without a failure."""
 SUMMARY: Final = (
     "error", "error_count", "throttle_time_ms", "topics", "partition_count", "record_count", "records_bytes", "codecs", "acks",
     "group_id", "member_id", "transactional_id", "principal", "version_verdict", "removed_in", "deprecated_in", "flags",
@@ -139,7 +139,7 @@ QUIET: Final = frozenset({"error", "error_count", "throttle_time_ms", "topics", 
 
 
 def within(cells: int, bounds: range) -> int:
-    """A width that is no smaller and no larger than it may be."""
+    """A width, limited to a range."""
     return max(bounds[0], min(cells, bounds[-1]))
 
 
@@ -175,7 +175,7 @@ def _timing(row: dict[str, Any], room: int) -> Item:
 
 
 def _why(row: Row, width: int) -> list[Item]:
-    """Where most of the time went, as a sentence; nothing for a response that came at once."""
+    """Where most of the time went, as a sentence; empty for a quick response."""
     if row["latency_ns"] is None or row["latency_ns"] < WORTH_A_REASON_NS:
         return []
     _, text = why(row, None, None, long_polls=True)
@@ -183,7 +183,7 @@ def _why(row: Row, width: int) -> list[Item]:
 
 
 def _problem(finding: Row, width: int) -> list[Item]:
-    """A problem that the exchange is a part of."""
+    """A problem that concerns the exchange."""
     rule, by, text = finding["id"], finding["filter"], finding["sentence"]
     items = _sentence("problem", text, width, TONES[finding["severity"]], name=f"problem {rule}", by=by)
     if len(items[-1].line[-1][0]) + 2 + len(rule) > width:
@@ -193,7 +193,7 @@ def _problem(finding: Row, width: int) -> list[Item]:
 
 
 def _sentence(label: str, text: str, width: int, tone: str, *, name: str, by: str | None = None) -> list[Item]:
-    """A sentence on as many lines as it needs; each line is all of it where it is copied."""
+    """A sentence on as many lines as it needs; copying one of these lines copies the whole sentence."""
     return [
         Item(
             [(f"{label if not at else '':<{LABEL}}", tone), (part, tone)], f"{name} {at}" if at else name, filter=by, value=text
@@ -206,12 +206,12 @@ PART_COLUMN: Final = {name: column for column, name, _, _ in PARTS}
 
 
 def share(part: int, whole: int) -> str:
-    """Per cent."""
+    """A share in per cent."""
     return f"{100 * part / whole:.0f}%" if whole > 0 else ""
 
 
 def bar(parts: Sequence[tuple[int, str, str, str]], width: int) -> Line:
-    """Parts of a time beside each other; what is not nothing has a sign of its own."""
+    """Parts of a time side by side; every part above zero is visible."""
     parts = [part for part in parts if part[0] > 0]
     whole = sum(value for value, _, _, _ in parts)
     out: Line = []
@@ -266,7 +266,7 @@ class TreeWalk:
         self.show_secrets = show_secrets
 
     def items(self, parent: Node, node: Node, path: Path, *, top: bool = False) -> list[Item]:
-        """A node; the body's fields stand at the message itself."""
+        """The items of a node; the body's fields are directly below the message."""
         inner = () if top else step(path, node)
         secret = not self.show_secrets and is_secret_node(self.name, inner, node, parent.children)
         if top and node.name == "body":
@@ -302,7 +302,7 @@ class TreeWalk:
 
 
 def bad(node: Node) -> bool:
-    """Whether a field says that something went wrong."""
+    """Whether a field reports an error."""
     return json_key(node.name) == "errorCode" and isinstance(node.value, int) and node.value != 0
 
 
@@ -341,7 +341,7 @@ def _tcp(found: FrameBytes, connection: dict[str, Any] | None) -> Item:
 
 
 def _columns(row: dict[str, Any]) -> Item:
-    """Every column of the row that says something."""
+    """Every column of the row with a value."""
 
     def facts() -> list[Item]:
         out = []

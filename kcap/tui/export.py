@@ -27,16 +27,16 @@ if TYPE_CHECKING:
     from kcap.tui.row_index import Numbers, RowIndex
 
 ROWS: Final = {suffix: form for suffix, form in SUFFIXES.items() if form != "table"}
-"""How a file's name ends -> format of rows."""
+"""Suffix of a file's name -> format of rows."""
 PACKETS: Final = (".pcapng", ".pcap")
 STEP: Final = 8192
 START: Final = "import sys; from kcap.tui.export import main; main(sys.argv[1:])"
 
 
 def write_rows(rows: "RowIndex", order: "Numbers | None", path: str) -> int:
-    """Writes all columns of rows in an order; how many.
+    """Writes all columns of rows in an order; returns their number.
 
-    Raises UsageError for a name that says no format, OutputError for what cannot be written.
+    Raises UsageError for a name that implies no format, OutputError if the file cannot be written.
     """
     from kcap.output.writers import writer_of
     from kcap.table.schema import arrow_schema
@@ -58,7 +58,7 @@ def write_rows(rows: "RowIndex", order: "Numbers | None", path: str) -> int:
 
 
 def protected(order: "ReadRequest") -> AbstractContextManager[None]:
-    """The block in which no export replaces a capture that is on the screen, or the settings."""
+    """A block in which no export replaces a displayed capture or the settings."""
     from kcap.capture.paths import expand
     from kcap.tui.config import config_path
 
@@ -66,10 +66,11 @@ def protected(order: "ReadRequest") -> AbstractContextManager[None]:
 
 
 def cut(order: "ReadRequest", only: str, path: str, spools: dict[int, Any] | None = None, comments: Sequence[str] = ()) -> str:
-    """Writes the packets of the exchanges that pass a filter; what was written, in words. Blocking: call it in a thread.
+    """Writes the packets of the exchanges that a filter selects; returns what was written, in words. Blocking: call it in a
+    thread.
 
-    `spools`: the retained bytes of pipes, by file; `comments`: lines for the comment of the file.
-    Raises OutputError with the reason.
+    `spools`: the retained bytes of pipes, by file; `comments`: lines for the comment of the file. Raises OutputError with the
+    reason.
     """
     path = os.path.abspath(os.path.expanduser(path))
     if os.path.splitext(path)[1].lower() not in PACKETS:

@@ -20,7 +20,7 @@ from kcap.folders import state_folder
 from kcap.output.grid import clean
 
 LARGEST: Final = 1 << 20
-"""Bytes of the file; a larger one is overwritten, since it is never cleared by hand."""
+"""Maximum size of the file in bytes; a larger one is overwritten, since nothing else clears it."""
 
 
 def one_line(error: BaseException) -> str:
@@ -30,26 +30,26 @@ def one_line(error: BaseException) -> str:
 
 
 def place(error: BaseException) -> tuple[object, ...]:
-    """What makes two exceptions the same fault: the kind, and the line that raised it."""
+    """What identifies a fault: the type of the exception, and the line that raised it."""
     frames = list(traceback.walk_tb(error.__traceback__))
     return (type(error), frames[-1][0].f_code, frames[-1][1]) if frames else (type(error),)
 
 
 def _selves(trace: TracebackType | None) -> Iterator[Any]:
-    """What the methods of a traceback belong to, the innermost first."""
+    """The objects whose methods are in a traceback, the innermost first."""
     for frame, _ in reversed(list(traceback.walk_tb(trace))):
         yield frame.f_locals.get("self")
 
 
 def screen_of(part: object) -> Screen[Any] | None:
-    """The screen that a part of it is on, also one that is on its way out."""
+    """The screen of a widget, even if it is being closed."""
     if not isinstance(part, Widget):
         return None
     return next((node for node in part.ancestors_with_self if isinstance(node, Screen)), None)
 
 
 def origin(error: BaseException) -> Screen[Any] | None:
-    """The screen that an exception came from, by the methods it went through; None where no part of a screen was in it."""
+    """The screen that an exception came from, by the methods in its traceback; None if no part of a screen is among them."""
     inner = getattr(error, "error", None)
     traces = [one.__traceback__ for one in (inner, error) if isinstance(one, BaseException)]
     return next((found for trace in traces for one in _selves(trace) if (found := screen_of(one)) is not None), None)
@@ -63,7 +63,7 @@ def stumbled(part: Widget, error: Exception) -> None:
 
 
 def write_fault(error: BaseException, what: str) -> str:
-    """Writes a traceback down. Out: the file's name as a person would type it, empty where nothing can be written."""
+    """Writes a traceback to the log. Returns the file's name with `~`, empty if it cannot be written."""
     import textual
 
     from kcap import __version__

@@ -1,7 +1,7 @@
 """A window to find one of many things by typing some of its letters: commands, notes, profiles.
 
-In: entries, in their order; texts entered before. Out: the name of the chosen entry, or the typed text where it is accepted as
-it is; None for Escape. Law: letters are matched in their order, in any place (fuzzy); without letters all entries stand there.
+In: entries, in their order; texts entered before. Out: the name of the chosen entry, or the typed text if it is accepted; None
+for Escape. Law: letters match in their order, at any position (fuzzy); without letters all entries are listed.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,34 +22,36 @@ from kcap.tui.list_columns import cut
 from kcap.tui.menu import FRAME, LISTED, TYPED, Box, Choices, Window
 
 SHOWN: Final = 200
-"""Entries that are listed at once."""
+"""Maximum number of listed entries."""
 TAKEN, NOTHING = "⏎ takes the text as typed", "nothing matches"
 WIDTH: Final = 70
 """Cells of a line."""
 BEHIND_SECONDS: Final = 0.1
-"""How long the list may stay behind letters that come faster than it is made (40 to 70 ms), such as pasted ones."""
+"""Maximum time for which the list may lag behind letters that arrive faster than it is made (40 to 70 ms), such as
+pasted ones.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class FinderEntry:
-    """Something to find."""
+    """An entry to find."""
 
     name: str
     title: str
     note: str = ""
     also: str = ""
-    """Other words that find it."""
+    """Further words that find it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Typed:
-    """A text that was accepted as it was typed."""
+    """A text that was accepted as typed."""
 
     text: str
 
 
 class FinderLine(Input):
-    """The line; keys that move in the list below are the window's."""
+    """The input; keys that move in the list below it belong to the window."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "screen.walk(-1)", "Up; earlier texts", priority=True),
@@ -62,7 +64,9 @@ class FinderLine(Input):
 
 
 def ranked(entries: Sequence[FinderEntry], text: str) -> list[FinderEntry]:
-    """Entries that match, the best first; those that begin with the text, then those that have it, then the fuzzy ones."""
+    """Entries that match, the best first: those that begin with the text, then those that contain it, then the
+    fuzzy matches.
+    """
     sought = text.strip().lower()
     if not sought:
         return list(entries)
@@ -91,8 +95,8 @@ class Finder(Window["str | Typed | None"]):
         self, title: str, entries: Sequence[FinderEntry], note: str = "", *, history: Sequence[str] = (),
         accepts: Callable[[str], bool] | None = None, why: Callable[[str], str] = lambda _text: "",
     ) -> None:  # fmt: skip
-        """`accepts`: whether a text is taken as it is, `why`: why not, where there is more to say than that it is not listed;
-        `history`: texts that were, the last one last.
+        """`accepts`: whether a text is accepted; `why`: why not, if it is more than that it is not listed; `history`: texts
+        entered before, the last one last.
         """
         super().__init__()
         self.heading, self.entries, self.note = title, list(entries), note
@@ -109,13 +113,13 @@ class Finder(Window["str | Typed | None"]):
             yield Choices()
 
     def on_mount(self) -> None:
-        """Takes the keys before the window is visible."""
+        """Takes the focus before the window is visible."""
         self.query_one(Choices).can_focus = False
         self.set_focus(self.query_one(FinderLine))
         self._list("")
 
     def _catch_up(self) -> None:
-        """Lists what matches the letters typed so far."""
+        """Lists the entries that match the letters typed so far."""
         if self._behind:
             self._list(self.query_one(FinderLine).value)
 
@@ -140,7 +144,7 @@ class Finder(Window["str | Typed | None"]):
 
     @on(Input.Changed)
     def changed(self, event: Input.Changed) -> None:
-        """Other letters; while more of them wait, what matches these need not be listed."""
+        """Handles a change of the text; while more keys wait, the list is not made again."""
         event.stop()
         if not getattr(self.app, "more_keys", False):
             self._list(event.value)
@@ -168,7 +172,7 @@ class Finder(Window["str | Typed | None"]):
         self.dismiss(self.listed[event.option_index].name)
 
     def action_walk(self, by: int) -> None:
-        """Moves in the list; above its first line stand the texts entered before."""
+        """Moves in the list; the texts entered before are above its first line."""
         self._catch_up()
         line, listed = self.query_one(FinderLine), self.query_one(Choices)
         at = listed.highlighted
@@ -188,5 +192,5 @@ class Finder(Window["str | Typed | None"]):
         line.cursor_position = len(line.value)
 
     def action_complete(self) -> None:
-        """The next entry."""
+        """Completes with the next entry."""
         self.action_walk(1)

@@ -16,7 +16,7 @@ PREFIX: Final = "spill-"
 
 
 def spill_folder() -> str:
-    """A new folder, for this user alone; in the folder for temporary files where the cache cannot be written."""
+    """A new folder that only this user can read; in the folder for temporary files if the cache cannot be written."""
     cache = cache_folder()
     try:
         cache.mkdir(parents=True, exist_ok=True)
@@ -35,7 +35,7 @@ def sweep(cache: Path) -> None:
 
 
 def alive(process: int) -> bool:
-    """Whether there is a process of that number."""
+    """Whether a process with that number exists."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:

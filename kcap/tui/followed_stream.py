@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from kcap.tui.capture_model import CaptureModel
 
 PART: Final = 60
-"""Exchanges read at once."""
+"""Number of exchanges read at once."""
 SHOWN: Final = 4000
-"""Signs of a message as text, and bytes of one as hex."""
+"""Maximum characters of a message as text, and bytes of one as hex."""
 WAYS: Final = ("text", "hex")
 BOTH: Final = ("both directions", "client", "broker")
 
@@ -53,7 +53,7 @@ def numbers_of(book: "CaptureModel", uid: str) -> list[int]:
 
 
 def named(exchange: int) -> str:
-    """How the head of a message names its exchange: the connection is that of the screen."""
+    """How the heading of a message names its exchange: without the connection, which is that of the screen."""
     return f"exchange {exchange}"
 
 
@@ -110,7 +110,7 @@ class FollowedStream(ExplainsKeys):
     FollowedStream RichLog { height: 1fr; padding: 0 1; scrollbar-size: 1 1; background: $background; }
     """
     PATIENCE_SECONDS: ClassVar[float] = 1.0
-    """Keys wait this long for messages."""
+    """Maximum time for which keys wait for messages."""
     BINDING_GROUP_TITLE = "The followed connection"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("b", "bytes", "Bytes or text"),
@@ -129,11 +129,11 @@ class FollowedStream(ExplainsKeys):
         self.way, self.side = "text", "both directions"
         self.numbers: list[int] = []
         self.first = self.read = 0
-        """Places among `numbers`: of the first exchange that is shown, and behind the last."""
+        """Positions among `numbers`: of the first exchange that is shown, and after the last."""
         self._busy = False
         self._width = 0
         self._sought = named(number)
-        """The exchange to scroll to, empty once it is in sight."""
+        """The exchange to scroll to; empty once it is visible."""
 
     @property
     def home(self) -> Home:
@@ -154,29 +154,29 @@ class FollowedStream(ExplainsKeys):
         self._again(self.number)
 
     def on_resize(self, event: events.Resize) -> None:
-        """Lines are broken anew where there is another width."""
+        """Wraps lines again for another width."""
         if self._width not in (0, event.size.width):
             self.call_after_refresh(self._again, self.number)
         self._width = event.size.width
 
     @property
     def ready(self) -> bool:
-        """Whether the messages that were requested are there."""
+        """Whether the requested messages are there."""
         return not self._busy
 
     def _exchange(self, at: int) -> int:
-        """The number of the exchange at a place."""
+        """The number of the exchange at a position."""
         return self.home.book.snapshot().key(self.numbers[at])[1]
 
     def _again(self, exchange: int) -> None:
-        """Reads the same part again, at least one of `PART`, and scrolls to an exchange."""
+        """Reads the same part again, at least `PART` exchanges, and scrolls to one of them."""
         size, self._sought = max(PART, self.read - self.first), named(exchange)
         self.read = self.first
         self.query_one(RichLog).clear()
         self._more(size)
 
     def _head(self) -> None:
-        """Whose connection it is, which part is shown and how, and its name, as far as there is room."""
+        """The client and broker, the part that is shown and its form, and the connection's name, as far as there is room."""
         parts = []
         if self.numbers:
             row = self.home.book.snapshot().row(self.numbers[0])
@@ -187,7 +187,7 @@ class FollowedStream(ExplainsKeys):
         self.query_one("#head", Static).update(f" {'  '.join(parts)}")
 
     def action_part_of_time(self, by: int) -> None:
-        """Reads on, or reads what stands before the first exchange that is shown."""
+        """Reads the following exchanges, or those before the first that is shown."""
         if by > 0:
             self._more(PART)
             return
@@ -214,7 +214,7 @@ class FollowedStream(ExplainsKeys):
 
     @on(Worker.StateChanged)
     def worked(self, event: Worker.StateChanged) -> None:
-        """A part is there."""
+        """Shows a part that was read."""
         if event.worker.group == "stream" and has_ended(event):
             self._busy = False
         if event.worker.group == "stream" and event.state == WorkerState.SUCCESS:
@@ -232,11 +232,11 @@ class FollowedStream(ExplainsKeys):
         (log.scroll_end if last else log.scroll_home)(animate=False)
 
     def action_bytes(self) -> None:
-        """Text or bytes."""
+        """Switches between text and bytes."""
         self.way = WAYS[(WAYS.index(self.way) + 1) % len(WAYS)]
         self._again(self.number)
 
     def action_side(self) -> None:
-        """One side or both."""
+        """Switches between one side and both."""
         self.side = BOTH[(BOTH.index(self.side) + 1) % len(BOTH)]
         self._again(self.number)

@@ -16,9 +16,9 @@ HEAD_BYTES: Final = 16
 
 
 def grows(path: str, seconds: float, *, requested: bool) -> bool:
-    """Whether a path is a file to follow: one that was written to within so many seconds, or any when `requested`.
+    """Whether a path is a file to follow: one that was written to within so many seconds, or any file if `requested`.
 
-    A compressed one is read as it is: its end is not where its bytes end.
+    A compressed file is read as it is: its end is not where its bytes end.
     """
     if not os.path.isfile(path):
         return False
@@ -32,7 +32,7 @@ def grows(path: str, seconds: float, *, requested: bool) -> bool:
 
 
 def follow(path: str, stop: threading.Event, quiet_seconds: float | None) -> threading.Thread:
-    """Makes standard input of the file. `quiet_seconds`: it is over when it has not grown for so long, None for never."""
+    """Makes the file standard input. `quiet_seconds`: it is complete when it has not grown for so long, None for never."""
     reader, writer = os.pipe()
     os.dup2(reader, 0)
     os.close(reader)

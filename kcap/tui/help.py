@@ -1,7 +1,7 @@
 """Lists the keys that work on a screen, from its bindings.
 
-In: a screen and the focused widget. Out: a text. Law: the text is made of the bindings themselves; each key appears once, and
-only where it has an effect; in a view the columns of the section are explained.
+In: a screen and the focused widget. Out: a text. Law: the text is made from the bindings themselves; each key appears once, and
+only if it has an effect; in a view the columns of the section are explained.
 """
 
 from typing import TYPE_CHECKING
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from kcap.tui.views.screen import View
 
 HANGING = 20
-"""Cells of a key or a head and the blanks behind it."""
+"""Cells of a key or a heading with the blanks after it."""
 
 
 def help_of(screen: "Screen[object]", focused: DOMNode | None) -> Text:
@@ -53,7 +53,7 @@ def columns_of(view: "View") -> Text:
 
 
 def _entry(text: Text, name: str, words: str, width: int) -> None:
-    """A name and what it stands for; a long name has a line of its own."""
+    """A name and its meaning; a long name has a line of its own."""
     text.append(f"  {name:<{HANGING - 2}}" if len(name) < HANGING - 2 else f"  {name}\n{'':{HANGING}}", "bold")
     text.append(f"\n{'':{HANGING}}".join(wrapped(words, width - HANGING)) + "\n")
 
@@ -73,6 +73,6 @@ def _lines(part: DOMNode, seen: set[str]) -> list[tuple[str, str]]:
 
 
 def _declared(kind: type) -> set[str]:
-    """Keys that kcap binds; those that a widget merely inherits from Textual are no part of the program."""
+    """Keys that kcap binds, without those that a widget merely inherits from Textual."""
     kinds = [one for one in kind.__mro__ if not one.__module__.startswith("textual.")]
     return {key for one in kinds for key in BindingsMap(one.__dict__.get("BINDINGS", ())).key_to_bindings}

@@ -20,30 +20,30 @@ WIDE: Final = OFFSET + 2 + 16 * 3 + 1 + 1 + 16
 
 @dataclass(slots=True)
 class Dump:
-    """A buffer to look at."""
+    """A buffer to show."""
 
     data: bytes = b""
     side: str = ""
     buffer: int = 0
-    """Number among the buffers of its message; 0 is the frame, with its length before it."""
+    """Number among the buffers of its message; 0 is the frame, including its length prefix."""
     how: str = "frame"
     shift: int = 0
-    """Bytes before the first that nodes count from."""
+    """Number of bytes before the one from which nodes count."""
     start: int = 0
     end: int = 0
-    """The chosen span, as `data` counts."""
+    """End of the selected span, in bytes of `data`."""
     cursor: int = 0
     hidden: Sequence[tuple[int, int]] = ()
     spans: "Sequence[PacketSpan]" = field(default_factory=tuple)
     found: Sequence[tuple[int, int]] = ()
-    """What a search found."""
+    """Matches of a search."""
 
     def choose(self, start: int, end: int) -> None:
         self.start, self.end = start + self.shift, end + self.shift
         self.cursor = min(self.start, max(0, len(self.data) - 1))
 
     def per_line(self, width: int) -> int:
-        """Bytes of a line."""
+        """Bytes per line."""
         return 16 if width >= WIDE else 8
 
     def height(self, width: int) -> int:
@@ -55,7 +55,7 @@ class Dump:
         return any(start <= at < end for start, end in self.hidden)
 
     def packet(self, at: int) -> int | None:
-        """The packet that brought a byte."""
+        """The packet that carried a byte."""
         return next((span.packet for span in self.spans if span.start <= at < span.end), None)
 
     def line(self, number: int, width: int, *, focused: bool) -> Line:
@@ -98,7 +98,7 @@ class Dump:
         return ""
 
     def _base(self, at: int, byte: int) -> str:
-        """Bytes of every other packet are a little different, and zeros do not stand out."""
+        """The base style of a byte: bytes of every other packet differ a little, and zeros are dim."""
         if at < self.shift:
             return "dim"
         if len(self.spans) > 1:
@@ -108,7 +108,7 @@ class Dump:
         return "dim" if byte == 0 else ""
 
     def hex(self, start: int, end: int) -> str:
-        """Bytes for the clipboard; hidden ones as they are shown."""
+        """Bytes for the clipboard; hidden ones as shown."""
         return " ".join("**" if self.veiled(at) else f"{self.data[at]:02x}" for at in range(start, min(end, len(self.data))))
 
     def where(self) -> str:
@@ -123,7 +123,7 @@ class Dump:
         return text + (f", packet {packet}" if packet is not None else "")
 
     def search(self, needle: bytes, step: int) -> bool:
-        """Puts the cursor on the next place that holds some bytes; whether there is one."""
+        """Moves the cursor to the next occurrence of some bytes; returns whether there is one."""
         if not needle:
             return False
         if step > 0:

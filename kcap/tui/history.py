@@ -1,7 +1,7 @@
-"""Display filters and commands that were entered, kept between sessions.
+"""Display filters and commands that were entered, saved between sessions.
 
-In: texts. Out: the same, the last one last, from `history.json` in kcap's state folder, for this user alone. Law: a text
-stands once; a history that cannot be read or written is forgotten, and nothing else is lost.
+In: texts. Out: the same, the last one last, from `history.json` in kcap's state folder, which only this user can read. Law: a
+text occurs once; a history that cannot be read or written is discarded without other effects.
 """
 
 import json
@@ -13,7 +13,7 @@ from kcap.limits import HISTORY_MOST
 from kcap.tui.notes import entries
 
 LONGEST: Final = 4_000
-"""Characters of a text that is kept."""
+"""Maximum number of characters of a saved text."""
 KINDS: Final = ("filters", "commands")
 
 

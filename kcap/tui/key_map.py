@@ -1,7 +1,7 @@
-"""The key map: what each key means on the list, in views and on an exchange, and why one has no effect on a screen.
+"""The key map: the meaning of each key in the list, in views and on an exchange, and why one has no effect on a screen.
 
-In: a key, a screen. Out: a sentence. Law: a key has one meaning, whatever screen it is pressed on; a key without an effect says
-so. Menus and windows to type in have keys of their own, which they show.
+In: a key, a screen. Out: a sentence. Law: a key has one meaning on every screen; a key without an effect says so. Menus and
+windows with inputs have keys of their own, which they show.
 """
 
 from collections.abc import Callable
@@ -18,11 +18,11 @@ from kcap.tui.views import VIEWS
 
 
 class Meaning(NamedTuple):
-    """What a key means."""
+    """The meaning of a key."""
 
     words: str
     where: str
-    """Where it has an effect, behind a comma."""
+    """Where it has an effect; appended after a comma."""
     actions: frozenset[str]
     """Actions that it may be bound to."""
 
@@ -112,13 +112,13 @@ KEYS: Final[dict[str, Meaning]] = {
         for key, title, _ in VIEWS.values()
     },
 }  # fmt: skip
-"""Key, by Textual's name -> what it means."""
+"""Key, by Textual's name -> its meaning."""
 SILENT: Final = frozenset({"escape", "enter"})
-"""Keys whose lack of an effect needs no reason: there is nothing to leave or to open."""
+"""Keys whose lack of an effect needs no reason: there is nothing to close or to open."""
 
 
 def acts(screen: "Screen[Any]", key: str) -> bool:
-    """Whether a key has an effect where the focus is."""
+    """Whether a key has an effect with the current focus."""
     for node, bindings in screen._modal_binding_chain:
         for binding in bindings.key_to_bindings.get(key, ()):
             _, action, parameters = parse(binding.action)
@@ -128,7 +128,7 @@ def acts(screen: "Screen[Any]", key: str) -> bool:
 
 
 def forwarded(path: str) -> Callable[..., None]:
-    """The action of a screen or a widget that another object does: `actions.copy`."""
+    """The action of a screen or a widget that another object performs: `actions.copy`."""
     find = attrgetter(path)
 
     def act(node: DOMNode, *given: Any) -> None:
@@ -141,11 +141,11 @@ class ExplainsKeys(Screen[None]):
     """A screen that says why a key has no effect on it."""
 
     def unable(self, key: str) -> str | None:
-        """Why a key that works on other screens, in other sections or on other rows, has no effect here."""
+        """Why a key that works on other screens, in other sections or on other rows has no effect here."""
         return None
 
     def on_key(self, event: events.Key) -> None:
-        """Says why the key has no effect. Bindings come after it."""
+        """Says why the key has no effect; bindings take precedence."""
         if self.app.screen is not self or event.key in SILENT or acts(self, event.key):
             return
         if not (why := self.unable(event.key)):
@@ -155,6 +155,6 @@ class ExplainsKeys(Screen[None]):
         self.say_once(why)
 
     def say_once(self, why: str) -> None:
-        """Says why a key has no effect; a key that is held says it once."""
+        """Says why a key has no effect; once for a key that is held down."""
         if all(one.message != why for one in self.app._notifications):
             self.notify(why, timeout=3, markup=False)

@@ -1,8 +1,8 @@
-"""Delivers keys one after the other, each to the screen that the keys before it have opened.
+"""Delivers keys one after another, each to the screen that the keys before it have opened.
 
-In: keys and pasted texts, as fast as a terminal sends them. Out: the same, in order. Law: a key is delivered when everything
-that the key before it caused has happened: screens are pushed, popped and filled, the focus has moved; no key is dropped,
-except those that were meant for a view which Escape leaves while it is still being computed.
+In: keys and pasted texts, as fast as a terminal sends them. Out: the same, in order. Law: a key is delivered when all effects
+of the key before it have happened: screens are pushed, popped and filled, the focus has moved. No key is dropped, except those
+meant for a view that Escape closes while it is still being computed.
 """
 
 import time
@@ -14,21 +14,23 @@ from textual.app import App
 from textual.message import Message
 
 STEADY_LAPS: Final = 2
-"""Laps without a change of screen or focus after which a key has had its effect: messages that its action posted take one."""
+"""Number of laps without a change of screen or focus after which a key has had its effect: messages that its action posted take
+one.
+"""
 LOOK_SECONDS: Final = 0.02
-"""Interval of looking whether a screen is ready."""
+"""Interval in which a screen is checked for readiness."""
 LOST_SECONDS: Final = 0.3
-"""A lap that has not come back after this time went to a widget that was removed."""
+"""Time after which a lap that has not come back is lost: it went to a widget that was removed."""
 CANCEL_SECONDS: Final = 0.5
-"""Escape leaves a screen that is not ready after this time; before it, Escape waits its turn."""
+"""Time after which Escape closes a screen that is not ready; before it, Escape waits like other keys."""
 AT_ONCE: Final = frozenset({"ctrl+q"})
 """Keys that never wait."""
 LEAVING: Final = frozenset({"escape", "q"})
-"""Keys that leave a screen which is still being computed."""
+"""Keys that close a screen which is still being computed."""
 
 
 class Followed(Message):
-    """Goes the way of a key, behind it: from the focused widget up to the app. It arrives when the key has been handled."""
+    """A message that follows a key from the focused widget up to the app. It arrives when the key has been handled."""
 
     def __init__(self, lap: int) -> None:
         super().__init__()
@@ -57,12 +59,12 @@ class KeyQueue(App[None]):
 
     @property
     def more_keys(self) -> bool:
-        """Whether keys wait behind the one that is being handled."""
+        """Whether keys wait after the one that is being handled."""
         return bool(self._typed)
 
     @property
     def unused_seconds(self) -> float:
-        """Time since the last key began, 0 while a key waits or is being handled."""
+        """Time since the last key was delivered; 0 while a key waits or is being handled."""
         return 0.0 if self.keys_wait else time.monotonic() - self._key_began
 
     async def on_event(self, event: events.Event) -> None:
@@ -99,7 +101,7 @@ class KeyQueue(App[None]):
         self.set_timer(LOST_SECONDS, lambda: self._came(lap))
 
     async def on_followed(self, message: Followed) -> None:
-        """A lap is over."""
+        """Handles the end of a lap."""
         message.stop()
         await self._came(message.lap)
 
@@ -122,7 +124,7 @@ class KeyQueue(App[None]):
         await self._deliver()
 
     def _may_leave(self, screen: Any, waited: float) -> bool:
-        """Whether the next key leaves a screen for which it need not become ready."""
+        """Whether the next key closes a screen that need not become ready for it."""
         if not self._typed:
             return False
         event = self._typed[0]
@@ -132,7 +134,7 @@ class KeyQueue(App[None]):
         return waited >= CANCEL_SECONDS and self._leaves(event)
 
     def _cancel(self, screen: Any) -> None:
-        """Drops the keys that were meant for a screen which the user leaves before it is ready."""
+        """Drops the keys that were meant for a screen that the user closes before it is ready."""
         if getattr(screen, "ready", True):
             return
         at = next((at for at, event in enumerate(self._typed) if self._leaves(event)), None)

@@ -1,7 +1,7 @@
 """The footer: the keys of the focused pane, the most important first.
 
-In: the bindings that work where the focus is. Out: one line with their keys and descriptions. Law: an entry is shown completely
-or not at all; a click does what the key does.
+In: the bindings that work with the current focus. Out: one line with their keys and descriptions. Law: an entry is shown
+completely or not at all; a click has the effect of the key.
 """
 
 from typing import ClassVar, Final, NamedTuple
@@ -16,14 +16,14 @@ from textual.widget import Widget
 
 DIM: Final = Style(dim=True)
 ALWAYS: Final = frozenset({"help", "app.quit", "app.pop_screen"})
-"""Actions whose keys are shown before others where there is no room for all: the way out, and the way to all other keys."""
+"""Actions whose keys are shown first if there is no room for all: the way out, and the way to all other keys."""
 
 
 class KeyEntry(NamedTuple):
-    """A key and its word."""
+    """A key and its description."""
 
     key: str
-    """Textual's name of it."""
+    """Textual's name of the key."""
     shown: str
     words: str
     action: str
@@ -31,7 +31,7 @@ class KeyEntry(NamedTuple):
 
 
 class Keys(Widget):
-    """The line. Textual's footer is a widget for each key, which take a quarter of the time to the first screen."""
+    """The footer line. Textual's footer has a widget per key, which take a quarter of the time to the first screen."""
 
     ALLOW_SELECT = False
     COMPONENT_CLASSES: ClassVar[set[str]] = {"keys--key", "keys--word", "keys--hover"}
@@ -49,19 +49,19 @@ class Keys(Widget):
     """The entry under the mouse."""
 
     def on_mount(self) -> None:
-        """Follows the bindings of the screen, which may be known already."""
+        """Subscribes to the bindings of the screen, which may be known already."""
         self.screen.bindings_updated_signal.subscribe(self, self.bindings_changed)
         self.call_after_refresh(self.look)
 
     def bindings_changed(self, screen: Screen[object]) -> None:
-        """Other keys may work now."""
+        """Updates the line after a change of the bindings."""
         if screen.app.app_focus and self.is_attached and screen is self.screen:
             self.call_after_refresh(self.look)
 
     def look(self) -> None:
-        """Takes the keys that work; of several for one action the first."""
+        """Takes the keys that work; the first one of several for an action."""
         if not self.is_attached:
-            return  # its screen was left in the meantime
+            return  # its screen was closed meanwhile
         found: dict[str, KeyEntry] = {}
         for _, binding, enabled, _ in self.screen.active_bindings.values():
             if binding.show and binding.action not in found:
@@ -72,7 +72,7 @@ class Keys(Widget):
             self.refresh()
 
     def parts(self) -> list[tuple[KeyEntry, str, str]]:
-        """The entries that there is room for, with the texts of their keys and words."""
+        """The entries that fit, with the texts of their keys and descriptions."""
         left, shown = self.size.width, set()
         parts = [(entry, f" {entry.shown} ", f"{entry.words} ") for entry in self.entries]
         for at, (_, key, words) in sorted(enumerate(parts), key=lambda part: part[1][0].action not in ALWAYS):
@@ -99,21 +99,21 @@ class Keys(Widget):
         return None
 
     def point(self, entry: KeyEntry | None) -> None:
-        """Another entry is under the mouse."""
+        """Highlights another entry under the mouse."""
         if entry != self.pointed:
             self.pointed = entry
             self.refresh()
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
-        """The entry under the mouse is highlighted."""
+        """Highlights the entry under the mouse."""
         self.point(self.entry_at(event.x))
 
     def on_leave(self, _event: events.Leave) -> None:
-        """The mouse is elsewhere."""
+        """Removes the highlight."""
         self.point(None)
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
-        """Does what the key does."""
+        """Has the effect of the key."""
         entry = self.entry_at(event.x)
         if entry is None:
             return

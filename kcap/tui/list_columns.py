@@ -24,17 +24,18 @@ NEEDED_MOST: Final = 36
 """Cells of an error or a reason that are shown before others are cut: the longest names of errors."""
 WHY_COLUMN: Final = "why"
 CUT_LAST: Final = frozenset({"result", "call"})
-"""Columns that are cut last; they keep their room where their cells are short."""
+"""Columns that are cut last, and that keep their width if their cells are short."""
 READABLE, RECOGNIZED, TELLING = 12, 14, 10
-"""Cells in which most client ids and topics still differ, in which an API is recognized by its beginning, and for which topics
-and groups go as a whole."""
+"""Widths: in which most client ids and topics still differ; in which an API is recognizable by its beginning; below which
+topics and groups are omitted.
+"""
 NARROWEST: Final = 8
-"""Signs that a column keeps which gives way to others."""
+"""Minimum number of characters of a column that is cut."""
 SHORTENED: Final = 18
 SHORTEST: Final = 12
-"""Cells of an API and its version before topics and groups are left out, and after."""
+"""Cells of an API and its version before topics and groups are omitted, and after."""
 SORTED: Final = ("▲", "▼")
-"""Signs at the head of the column that rows are sorted by, ascending and descending."""
+"""Signs in the heading of the sorted column, ascending and descending."""
 TIME_FORMS: Final = ("clock", "relative", "delta", "date")
 
 
@@ -45,22 +46,22 @@ class Head:
     name: str
     title: str
     columns: tuple[str, ...]
-    """What it is made of; rows are sorted by the first."""
+    """The columns that it is made from; rows are sorted by the first."""
     width: int
     text: Callable[[Row], str]
     right: bool = False
     rank: int = 0
-    """Where there is little room the highest goes first; 0 stays."""
+    """Columns with the highest rank are omitted first; 0 is never omitted."""
     ends: bool = False
-    """Its last word, as a version, stays where it is cut."""
+    """Whether its last word, such as a version, remains when it is cut."""
     grows: int = 0
-    """Share of the room that is left."""
+    """Its share of the remaining width."""
     by: Callable[[Row], str | None] | None = None
-    """The filter that its value stands for; None where it has none."""
+    """The filter of its value; None if it has none."""
 
 
 def equals(column: str, value: Any) -> str:
-    """A filter for one value of a column, of a list for all its entries."""
+    """A filter for one value of a column; for a list, for all of its entries."""
     if isinstance(value, datetime):
         return f"time == {drill_down.moment((value - EPOCH) // MICROSECOND * 1000)}"
     if isinstance(value, list):
@@ -84,7 +85,7 @@ def _api(row: Row) -> str:
 
 
 def _size(count: int | None) -> str:
-    """Bytes in four signs and a unit at most."""
+    """Bytes in at most four characters and a unit."""
     if count is None:
         return ""
     if count < 10_000:
@@ -104,7 +105,7 @@ def _latency(row: Row) -> str:
 
 
 def _bound(row: Row) -> str | None:
-    """Exchanges at least as slow."""
+    """A filter for exchanges at least as slow."""
     return f"latency_ns >= {row['latency_ns']}" if row["latency_ns"] is not None else "!latency_ns"
 
 
@@ -115,7 +116,7 @@ def _result(row: Row) -> str | None:
 
 
 def topics_filter(row: Row) -> str | None:
-    """Exchanges about all topics of the row that have names; None where there are none."""
+    """A filter for exchanges that concern all named topics of the row; None if there are none."""
     names = [name for name in row["topics"] or () if name is not None]
     return drill_down.every(*map(drill_down.topic, names)) or None
 
@@ -125,7 +126,7 @@ def _ends(row: Row, side: str) -> str:
 
 
 def _about(row: Row) -> str:
-    """What the exchange is about: topics, else a group."""
+    """The subject of the exchange: topics, else a group."""
     found = topics(row["topics"], row["topic_ids"])
     return clean(found or row["group_id"] or row["transactional_id"] or "")
 
@@ -143,16 +144,16 @@ WHY: Final = {
     "queue": ("queued", "queue_ns"), "network": ("network", "rtt_ns"), "service": ("broker", "service_ns"),
     "long_poll": ("poll", "long_poll_ns"), "throttle": ("throttle", "throttle_ns"), "muted": ("muted", "muted_ns"),
 }  # fmt: skip
-"""Part of the latency -> its word, its column."""
+"""Part of the latency -> its name, its column."""
 
 
 def _largest(row: Row) -> tuple[str, int]:
-    """The largest part of the latency, and its length in ns: 0 where it is not known."""
+    """The largest part of the latency, and its length in ns, 0 if it is not known."""
     return largest(dict(row), long_polls=True) if row["latency_ns"] is not None else ("unknown", 0)
 
 
 def _why(row: Row) -> str:
-    """The largest part of the latency, a retransmission, and what the broker did; what else is odd about the exchange."""
+    """The largest part of the latency, a retransmission, and what the broker did; other oddities of the exchange."""
     flags = row["flags"] or ()
     lost = RETRANSMITTED in flags
     rest = ", ".join(flag.replace("_", " ") for flag in flags if flag != RETRANSMITTED)
@@ -168,7 +169,7 @@ def _why(row: Row) -> str:
 
 
 def reason_width(text: str) -> int:
-    """Cells of a reason without its explanation: the largest part of the time, and how long it was."""
+    """Cells of a reason without its explanation: the largest part of the time, and its length."""
     said, more, _ = text.partition(":")
     return cell_len(said + more)
 
@@ -241,11 +242,11 @@ HEADS: Final[dict[str, Head]] = {
 def _give_way(
     heads: Sequence[Head], narrowed: dict[str, int], widths: Mapping[str, int], needs: Mapping[str, int], over: int
 ) -> list[Head]:
-    """Narrows columns (`narrowed`: name -> width) until the line is `over` cells shorter; returns what has to be left out.
+    """Narrows columns (`narrowed`: name -> width) until the line is `over` cells shorter; returns the columns to omit.
 
-    First what is not needed is cut, as far as it tells one from another, then names of APIs (not their versions), which give
-    way to a reason before all else, then what is not needed once more, then topics and groups go as a whole; errors are cut
-    last. The latency is never cut: without its unit it says something else.
+    First, text that is not needed is cut as far as rows can still be distinguished, then names of APIs (not their versions),
+    which make room for a reason first, then text that is not needed once more; then topics and groups are omitted; errors are
+    cut last. The latency is never cut, since without its unit it would be wrong.
     """
 
     def narrow(names: Sequence[str], least: int) -> None:
@@ -284,11 +285,11 @@ def fitted(
     needs: Mapping[str, int] | None = None,
     reason: int = 0,
 ) -> list[tuple[Head, int]]:
-    """The columns that are shown in so many signs, and their widths.
+    """The columns that fit a width, and their widths.
 
-    `chosen`: the user's choice, nothing is left out. `needs`: column -> width of its longest cell: what a column does not
-    need is room for others, and what is left goes to cells that are cut before it goes to anything else. `reason`: cells of
-    the longest reason without its explanation, which others give way to.
+    `chosen`: the user's choice, of which nothing is omitted. `needs`: column -> width of its longest cell; what a column does
+    not need goes to others, and first to cells that would be cut. `reason`: cells of the longest reason without its
+    explanation, for which others make room.
     """
     heads = [HEADS[name] for name in names if name in HEADS]
     longest = needs or {}
@@ -301,7 +302,7 @@ def fitted(
         return widths.get(head.name, width)
 
     def need(call: int = room) -> int:
-        """Cells of the line with names of APIs in `call` cells at most."""
+        """Cells of the line if names of APIs have at most `call` cells."""
         return sum((min(base(head), call) if head.ends else base(head)) + GAP for head in heads) - GAP
 
     while not chosen and need() > room:
@@ -310,7 +311,7 @@ def fitted(
             break
         first = max(ranked, key=lambda head: head.rank)
         if first.name == WHY_COLUMN and need(SHORTENED) <= room:
-            break  # names of APIs give way to the reason
+            break  # names of APIs make room for the reason
         heads.remove(first)
     narrowed = {head.name: base(head) for head in heads if head.grows and head.name not in widths and not chosen}
     if not chosen:
@@ -339,7 +340,7 @@ def fitted(
 
 
 def moment(ns: int | None, form: str, first_ns: int, before_ns: int | None) -> str:
-    """A time as the list shows it."""
+    """A time in the form of the list."""
     if ns is None:
         return ""
     if form == "relative":
@@ -347,7 +348,7 @@ def moment(ns: int | None, form: str, first_ns: int, before_ns: int | None) -> s
     if form == "delta":
         return "" if before_ns is None else f"{'+' if ns >= before_ns else ''}{(ns - before_ns) / 1e9:.6f}"
     whole, rest = divmod(ns, 1_000_000_000)
-    if form == "clock":  # of each line of each page: a fifth of the time that a calendar takes
+    if form == "clock":  # needed for each line of each page: takes a fifth of the time of a calendar
         minutes, second = divmod(whole % 86_400, 60)
         return f"{minutes // 60:02d}:{minutes % 60:02d}:{second:02d}.{rest // 1_000_000:03d}"
     return f"{datetime.fromtimestamp(whole, UTC):%Y-%m-%d %H:%M:%S}.{rest // 1000:06d}"
@@ -357,9 +358,9 @@ TIME_WIDTHS: Final = {"clock": 12, "relative": 14, "delta": 14, "date": 26}
 
 
 def cut(text: str, width: int, *, right: bool, ends: bool = False) -> str:
-    """A cell in its width, in cells of the terminal: a Chinese character or an emoji takes two.
+    """A cell cut to a width in terminal cells: a Chinese character or an emoji takes two.
 
-    `ends`: the last word stays where there is room for it, as the version of a request.
+    `ends`: the last word remains if there is room for it, such as the version of a request.
     """
     size = cell_len(text)
     if size > width:

@@ -1,8 +1,8 @@
-"""The state of the list of exchanges: which rows, in which order, the cursor, the marks. Free of widgets.
+"""The state of the list of exchanges: its rows, their order, the cursor, the marks. Free of widgets.
 
-In: a capture model, the user's choices. Out: row numbers by place, texts of a page. Law: the cursor stays on its exchange when
-rows are added or sorted, unless auto scroll is on; on the first row while a capture is read and no exchange was chosen.
-Marks stay with their exchanges.
+In: a capture model, the user's choices. Out: row numbers by position, texts of a page. Law: the cursor stays on its exchange
+when rows are added or sorted, unless auto scroll is on; while a capture is read and no exchange was chosen, it stays on the
+first row. Marks stay with their exchanges.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 REFERENCE: Final = "*REF*"
 """Relative time of the time reference."""
 NEAR: Final = 1 << 16
-"""Places at the end of the list that are sorted again when rows come. Rows that belong before them, such as requests without a
-response, are put in one by one: to sort all behind them again would take 100 MB for a million rows.
+"""Number of positions at the end of the list that are sorted again for new rows. Rows that belong before them, such as requests
+without a response, are inserted individually: sorting all rows after them would take 100 MB for a million rows.
 """
 GUTTER: Final = 3
 """Signs at the left of a row: its mark, its rule."""
@@ -37,30 +37,30 @@ GUTTER: Final = 3
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Arranged:
-    """Rows in their order, as they were at one time."""
+    """Rows in an order, as they were at one time."""
 
     rows: "RowIndex"
     order: "Numbers | None"
-    """Row numbers by place; None for the order of the table."""
+    """Row numbers by position; None for the order of the table."""
     first_ns: int
-    """Time of the earliest."""
+    """Time of the earliest row."""
     wish: tuple[Any, ...]
-    """The request it was made for."""
+    """The request for which it was made."""
 
     def __len__(self) -> int:
         return len(self.rows) if self.order is None else len(self.order)
 
     def continues(self, rows: "RowIndex", wish: tuple[Any, ...]) -> bool:
-        """Whether more rows of the same capture, in the order of time, can be put in."""
+        """Whether more rows of the same capture can be inserted in the order of time."""
         same = self.wish[:3] == wish[:3] and self.wish[4:] == wish[4:] and (self.wish[3] == wish[3] or not wish[0])
         return same and wish[1:3] == ("time", False) and 0 < len(self.rows) <= len(rows) and self.rows.first == rows.first
 
     def number(self, place: int) -> int:
-        """The row at a place."""
+        """The row at a position."""
         return place if self.order is None else int(self.order[place])
 
     def without(self, numbers: set[int]) -> "Numbers | None":
-        """Row numbers by place without some of them."""
+        """Row numbers by position, without some of them."""
         if not numbers:
             return self.order
         order = self.order if self.order is not None else self.rows.numbers
@@ -68,22 +68,22 @@ class Arranged:
         return kept
 
     def place(self, number: int) -> int | None:
-        """The place of a row; None if it is not listed."""
+        """The position of a row; None if it is not listed."""
         if self.order is None:
             return number if 0 <= number < len(self.rows) else None
         found = np.flatnonzero(self.order == number)
         return int(found[0]) if len(found) else None
 
     def places(self, numbers: "Numbers") -> "Numbers":
-        """The places of those of these rows that are listed, in order."""
+        """The positions of the listed ones of these rows, in order."""
         first = self.rows.first
         there = np.zeros(len(self.rows) - first, np.bool_)
-        there[numbers[numbers >= first] - first] = True  # the first rows of a capture that goes on are not held
+        there[numbers[numbers >= first] - first] = True  # the first rows of a growing capture are no longer held
         return np.flatnonzero(there if self.order is None else there[self.order - first])
 
 
 def continued(before: Arranged, rows: "RowIndex", passing: "Numbers | None", wish: tuple[Any, ...]) -> Arranged:
-    """What arranging all rows gives; looks at those alone that came since, and at those that stand behind the first of them."""
+    """The arrangement of all rows, of which only the new ones, and those after the first of these, are sorted."""
     start, end = len(before.rows), len(rows)
     if start == end:
         return Arranged(rows, before.order, before.first_ns, wish)
@@ -113,7 +113,9 @@ def continued(before: Arranged, rows: "RowIndex", passing: "Numbers | None", wis
 
 
 def behind(times_at: "Callable[[Numbers], Numbers]", keys: "Numbers", stop: int) -> "Numbers":
-    """The place behind all that are not later, of each key, among those before `stop`, by bisection of all keys at once."""
+    """For each key, the position after all rows that are not later, among those before `stop`; a bisection of all
+    keys at once.
+    """
     low, high = np.zeros(len(keys), np.int64), np.full(len(keys), stop, np.int64)
     while (open_ := np.flatnonzero(low < high)).size:
         middle = (low[open_] + high[open_]) // 2
@@ -129,7 +131,7 @@ class Cells:
     texts: list[str]
     rule: ColorRule | None
     sign: str
-    """Sign of what the user noted: marked, ignored, commented."""
+    """The sign of the user's note: marked, ignored, commented."""
     ignored: bool
 
 
@@ -139,48 +141,47 @@ class ListModel:
     names: list[str] = field(default_factory=lambda: list(DEFAULTS))
     """Columns."""
     chosen: bool = False
-    """The columns are the user's choice."""
+    """Whether the user chose the columns."""
     widths: dict[str, int] = field(default_factory=dict)
     needs: dict[str, int] = field(default_factory=dict)
-    """Column -> width of its longest cell that was shown."""
+    """Column -> width of its longest cell shown so far."""
     reason: int = 0
-    """Width of the longest reason that was shown, without its explanation."""
+    """Width of the longest reason shown so far, without its explanation."""
     sort: str = "time"
     descending: bool = False
     form: str = "clock"
     """Time display format."""
     cursor: int = 0
     column: int = 0
-    """The column that the cursor is in."""
+    """Number of the column of the cursor."""
     follow: bool = False
-    """The cursor goes with the end."""
+    """Whether the cursor follows the end."""
     chose: bool = False
-    """The user has pressed a key or clicked, and so has chosen the exchange under the cursor."""
+    """Whether the user has pressed a key or clicked, and so has chosen the exchange under the cursor."""
     annotations: Annotations = field(default_factory=Annotations)
     rules: list[ColorRule] = field(default_factory=lambda: rules_of(())[0])
     arranged: Arranged | None = None
     hidden: int | None = None
     """The row that was selected when a filter hid all rows."""
     paged: float = 0.0
-    """When a page was made last, as `monotonic` counts."""
+    """Time of the last page, by `monotonic`."""
     _under: tuple[int, str, dict[str, Any]] | None = None
-    """The number of the row under the cursor when it was read last, the column that it was read for, and the columns that this
-    is made of."""
+    """The last row read under the cursor: its number, the column for which it was read, and the columns of that."""
 
     # -- the order ----------------------------------------------------------------------------------------------------
     @property
     def wish(self) -> tuple[Any, ...]:
-        """What the arrangement depends on, beside the rows."""
+        """What the arrangement depends on, except for the rows."""
         return self.book.filter_text, self.sort, self.descending, self.book.done, self.book.looking
 
     @property
     def due(self) -> bool:
-        """Whether the arrangement is not of what there is."""
+        """Whether the arrangement is outdated."""
         made = self.arranged
         return made is None or made.wish != self.wish or len(made.rows) != self.book.rows
 
     def arrange(self) -> Arranged:
-        """Puts the rows in order. Takes its time: call it in a thread, and give the result to `install`."""
+        """Arranges the rows. Slow: call it in a thread, and pass the result to `install`."""
         wish = self.wish
         passing = self.book.sift()
         rows = self.book.snapshot()
@@ -198,9 +199,9 @@ class ListModel:
         return Arranged(rows, None if order is None else order.astype(np.int32, copy=False), first_ns, wish)
 
     def install(self, made: Arranged) -> None:
-        """Shows an arrangement; the cursor stays with its exchange.
+        """Shows an arrangement; the cursor stays on its exchange.
 
-        Rows come in the order in which they were decided, so that earlier ones come in above the first.
+        Rows arrive in the order in which they were decided, so that earlier ones may be inserted above the first.
         """
         reading = self.arranged is None or not self.arranged.wish[3]
         here = self.current if self.current is not None else self.hidden
@@ -227,17 +228,17 @@ class ListModel:
         return self.number(self.cursor)
 
     def number(self, place: int) -> int | None:
-        """The number of the row at a place."""
+        """The number of the row at a position."""
         return self.arranged.number(place) if self.arranged is not None and 0 <= place < len(self.arranged) else None
 
     def order_by(self, name: str) -> None:
-        """Sorts by a column; once more reverses the order."""
+        """Sorts by a column; a second call reverses the order."""
         self.descending = not self.descending if self.sort == name else HEADS[name].right
         self.sort = name
 
     # -- moving -------------------------------------------------------------------------------------------------------
     def go(self, place: int) -> None:
-        """Moves the cursor to a place; the end is followed no longer."""
+        """Moves the cursor to a position, and stops following the end."""
         self.follow, self.chose = False, True
         self.cursor = max(0, min(place, len(self) - 1))
 
@@ -252,7 +253,9 @@ class ListModel:
 
     @property
     def pair(self) -> tuple[int | None, int | None]:
-        """Rows to compare: two marked ones, or the marked and the selected one; of more marks that before the selected one."""
+        """Rows to compare: two marked ones, or the marked and the selected one; of several marks, the one before the selected
+        row.
+        """
         if len(self.marks) == 2:
             first, second = sorted(self.marks, key=self._place)
             return first, second
@@ -262,7 +265,7 @@ class ListModel:
         return (before[-1] if before else others[0] if others else None), self.current
 
     def _place(self, number: int | None) -> int:
-        """The place of a row; behind all others for one that is not listed."""
+        """The position of a row; after all others for one that is not listed."""
         place = self.arranged.place(number) if self.arranged is not None and number is not None else None
         return place if place is not None else len(self)
 
@@ -273,7 +276,7 @@ class ListModel:
         return self.arranged.rows.key(number)
 
     def next_mark(self, step: int) -> bool:
-        """Moves to the next mark before or behind; whether there is one."""
+        """Moves to the next or previous mark; returns whether there is one."""
         made = self.arranged
         if made is None:
             return False
@@ -284,7 +287,7 @@ class ListModel:
         return bool(len(ahead))
 
     def place_of_time(self, time_us: int) -> int | None:
-        """The place of the first row shown that begins at a time or behind it."""
+        """The position of the first listed row that begins at or after a time."""
         made = self.arranged
         if made is None or not len(made):
             return None
@@ -294,7 +297,7 @@ class ListModel:
         return int(later[np.argmin(times[later])]) if len(later) else len(made) - 1
 
     def place_of_packet(self, packet: int) -> int | None:
-        """The first row shown one of whose frames a packet has to do with."""
+        """The first listed row with a frame that a packet carries."""
         made = self.arranged
         tree = parse(
             f"(request_first_packet <= {packet} && request_last_packet >= {packet}) || request_first_packet == {packet}"
@@ -306,7 +309,9 @@ class ListModel:
         return int(places[0]) if len(places) else None
 
     def place_with_records(self) -> int | None:
-        """The place of the row under the cursor if it has records, or else of the next one that has, or of the last before."""
+        """The position of the row under the cursor if it has records, else of the next one that has, else of the last one
+        before.
+        """
         made, tree = self.arranged, parse("record_count > 0")
         if made is None or tree is None or not len(made):
             return None
@@ -317,7 +322,7 @@ class ListModel:
 
     # -- texts --------------------------------------------------------------------------------------------------------
     def heads(self, room: int) -> list[tuple[Head, int]]:
-        """The columns in so many signs, and their widths."""
+        """The columns that fit a width, and their widths."""
         widths = {"time": TIME_WIDTHS[self.form]} | self.widths
         return fitted(self.names, room - GUTTER, widths, chosen=self.chosen, needs=self.needs, reason=self.reason)
 
@@ -358,12 +363,14 @@ class ListModel:
         return out
 
     def _zero_ns(self, made: Arranged) -> int:
-        """Where relative times begin: the time reference, else the first exchange."""
+        """The zero of relative times: the time reference, else the first exchange."""
         number = self.annotations.reference
         return time_of(made.rows.row(number)) if number is not None and made.rows.holds(number) else made.first_ns
 
     def filter_of(self, head: Head) -> str | None:
-        """The filter of the cell under the cursor. The status line asks several times a second; the row is read once."""
+        """The filter of the cell under the cursor. The status line calls this several times a second, so the row is
+        read once.
+        """
         number, made = self.current, self.arranged
         if number is None or made is None or head.by is None:
             return None
@@ -373,6 +380,6 @@ class ListModel:
 
 
 def time_of(row: dict[str, Any]) -> int:
-    """Time of a row in nanoseconds; its `time` is in microseconds or as Arrow gives it."""
+    """Time of a row in nanoseconds; its `time` is in microseconds, or an Arrow type."""
     found = row["request_first_ns"] if row["request_first_ns"] is not None else row["response_first_ns"]
     return int(found) if found is not None else int(micros(row["time"])) * 1000

@@ -23,7 +23,7 @@ class MainHome(Home, Protocol):
     """Interface of an app that shows the main screen, and views."""
 
     judges: bool
-    """Whether problems of the capture are looked for."""
+    """Whether problems of the capture are searched."""
     pulse: Pulse
     history: History
 
@@ -34,7 +34,7 @@ class MainHome(Home, Protocol):
         """The row of a connection, once there is one."""
 
     def to_list(self) -> None:
-        """Leaves views and windows."""
+        """Closes all views and windows."""
 
     def open_view(self, name: str) -> None:
         """Opens a view; a failure is notified."""
@@ -43,7 +43,7 @@ class MainHome(Home, Protocol):
         """Shows what changed from another capture to this one."""
 
     def write(self, path: str, data: bytes) -> None:
-        """Writes a file, and says so."""
+        """Writes a file, and reports it."""
 
 
 class MainScreen(Protocol):
@@ -94,10 +94,10 @@ class MainScreen(Protocol):
         """Sorts and filters the list again."""
 
     def reopen(self) -> None:
-        """Shows the exchange under the cursor again, with what was noted about it."""
+        """Shows the exchange under the cursor again, with its notes."""
 
     def again(self) -> None:
         """Lays out and paints again."""
 
     def show_status(self) -> None:
-        """Title and status line."""
+        """Updates the title and the status line."""

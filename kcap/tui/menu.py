@@ -35,11 +35,11 @@ class Choice:
     note: str = ""
     able: bool = True
     why_not: str = ""
-    """Why the choice cannot be taken; shown in place of the note."""
+    """Why the choice is not available; shown in place of the note."""
 
 
 WIDEST, BESIDE = 0.95, 8
-"""The largest share of the screen that a window takes; cells of its frame and of the blanks around a note."""
+"""The largest share of the screen for a window; cells of its frame and of the blanks around a note."""
 FRAME = f"""
     align: center middle;
     background: $background 40%;
@@ -51,13 +51,13 @@ LISTED = """
     border: none; padding: 0; height: 1fr; background: $surface; text-wrap: nowrap; text-overflow: ellipsis;
     scrollbar-size: 1 1;
 """
-"""Of a list that fills its window."""
+"""CSS of a list that fills its window."""
 TYPED = "border: none; height: 1; padding: 0; background: $boost;"
-"""Of a line to type in."""
+"""CSS of an input line."""
 
 
 class Choices(OptionList):
-    """Lines to choose from; where the terminal has no room for a line, there is no page to move by."""
+    """Lines to choose from. If the terminal has no room for a line, paging keys do nothing."""
 
     def action_page_up(self) -> None:
         if self.scrollable_content_region.area:
@@ -69,15 +69,15 @@ class Choices(OptionList):
 
 
 class Window(ModalScreen[Result]):
-    """A window over the screen: it is dismissed once, and gives one result."""
+    """A window over the screen. It is dismissed once, and returns one result."""
 
     def dismiss(self, result: Result | None = None) -> AwaitComplete:
-        """Closes the window; where it is closed already, nothing else is."""
+        """Closes the window; does nothing if it is closed already."""
         return super().dismiss(result) if self.app.screen is self else AwaitComplete()
 
 
 class Box(Vertical):
-    """The frame of a window, with what stands on its upper and its lower edge."""
+    """The frame of a window, with texts on its upper and lower edge."""
 
     def __init__(self, title: str, below: str = "") -> None:
         super().__init__(id="box")
@@ -102,7 +102,7 @@ class Menu(Window[str | None]):
             yield Choices(*(Option(self._line(choice, width), choice.name, not choice.able) for choice in self.choices))
 
     def _line(self, choice: Choice, width: int) -> Text:
-        """A choice: its note stands behind the longest title, nearer where it would be cut."""
+        """The line of a choice: its note is aligned after the longest title, nearer if it would be cut."""
         line = Text(no_wrap=True, overflow="ellipsis")
         line.append(f" {choice.key:<2} ", "bold")
         note = choice.note if choice.able else choice.why_not or choice.note
@@ -114,7 +114,7 @@ class Menu(Window[str | None]):
         return line
 
     def on_key(self, event: Key) -> None:
-        """The key of a choice."""
+        """Handles the key of a choice."""
         pressed = event.character or event.key
         exact = [choice for choice in self.choices if choice.key == pressed]
         alike = exact or [choice for choice in self.choices if choice.key.lower() == pressed.lower()]
@@ -154,7 +154,7 @@ def copy_menu(texts: Mapping[str, str]) -> Menu:
 
 
 def copied(app: App[Any], texts: Mapping[str, str], name: str | None) -> None:
-    """Copies the chosen text, and says so."""
+    """Copies the chosen text, and reports it."""
     if name is not None:
         app.copy_to_clipboard(texts[name])
         app.notify(f"copied: {clean(_beginning(texts[name]))}", timeout=2, markup=False)
@@ -165,7 +165,7 @@ def _beginning(text: str) -> str:
 
 
 class Prompt(Window[str | None]):
-    """A line to type."""
+    """An input line."""
 
     DEFAULT_CSS = (
         f"Prompt {{ {FRAME} #box {{ width: 70; }} }}\n"
@@ -175,7 +175,7 @@ class Prompt(Window[str | None]):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "Back")]
 
     def __init__(self, title: str, value: str = "", note: str = "", *, empties: bool = False) -> None:
-        """`empties`: an empty line is a value, too."""
+        """`empties`: an empty line is a valid value."""
         super().__init__()
         self.heading, self.value, self.note, self.empties = title, value, note, empties
 
@@ -186,7 +186,7 @@ class Prompt(Window[str | None]):
                 yield Static(self.note, id="note", markup=False)
 
     def on_mount(self) -> None:
-        """Takes the keys before the window is visible; typing replaces the old text."""
+        """Takes the focus before the window is visible; typing replaces the old text."""
         line = self.query_one(Input)
         self.set_focus(line)
         line.action_select_all()
@@ -201,7 +201,7 @@ class Prompt(Window[str | None]):
 READ: Final = 78
 """Columns of a window of text."""
 READ_AROUND: Final = 8
-"""Those of its frame and its scrollbar."""
+"""Columns of its frame and its scrollbar."""
 
 
 class TextWindow(Window[None]):

@@ -1,6 +1,6 @@
-"""Runs what the user notes: marks, comments, ignored exchanges, time reference, saved filters, profiles, coloring rules.
+"""Actions for the user's notes: marks, comments, ignored exchanges, time reference, saved filters, profiles, coloring rules.
 
-In: the main screen. Out: notes of the capture, settings of the profile, both written at once. Law: what is noted stays with its
+In: the main screen. Out: notes of the capture, settings of the profile, both written at once. Law: notes stay with their
 exchange; for a pipe nothing is written.
 """
 
@@ -32,7 +32,7 @@ class NoteActions:
     def __init__(self, screen: "MainScreen") -> None:
         self.screen = screen
         self.identity: str | None = None
-        """What the capture is recognized by; None for one that is not a file."""
+        """The identity by which the capture is recognized; None if it is not a file."""
 
     @property
     def notes(self) -> CaptureNotes:
@@ -40,7 +40,7 @@ class NoteActions:
 
     # -- kept between sessions ----------------------------------------------------------------------------------------
     def open(self) -> list[str]:
-        """Reads the notes of the capture, and the settings of its profile; what is wrong with them."""
+        """Reads the notes of the capture, and the settings of its profile; returns the errors in them."""
         self.identity = identity(self.screen.view.book.paths)
         self.screen.view.book.ignore(())
         if self.identity is None:
@@ -110,7 +110,7 @@ class NoteActions:
         self.screen.app.push_screen(Prompt("Comment on this exchange", old, "an empty line removes it", empties=True), done)
 
     def ignore(self) -> None:
-        """Ignores the exchange, or takes it in again."""
+        """Ignores the exchange, or includes it again."""
         if (number := self._here()) is None:
             return
         view = self.screen.view
@@ -120,7 +120,7 @@ class NoteActions:
         self.screen.listed.action_move(1)
 
     def refer(self) -> None:
-        """Makes the exchange the time reference, or no longer."""
+        """Makes the exchange the time reference, or removes it."""
         if (number := self._here()) is None:
             return
         view = self.screen.view
@@ -207,7 +207,7 @@ class NoteActions:
         self.screen.app.push_screen(Menu("Options", choices), lambda chosen: self.run(chosen) if chosen is not None else None)
 
     def profiles(self) -> None:
-        """Chooses a profile; a name that is new makes one of the settings of now."""
+        """Prompts for a profile; a new name makes one from the current settings."""
         now = self.screen.home.look.profile
         entries = [FinderEntry(f"={name}", name or "default", "in use" if name == now else "") for name in self.names()]
 
@@ -223,7 +223,7 @@ class NoteActions:
         self.screen.app.push_screen(Finder("Profiles", entries, note, accepts=accepts), done)
 
     def new_profile(self, name: str) -> None:
-        """Makes a profile of the settings of now, and uses it."""
+        """Makes a profile from the current settings, and uses it."""
         home = self.screen.home
         home.save_settings()
         home.look.profile = self.notes.profile = name
@@ -275,7 +275,7 @@ class NoteActions:
         self.screen.home.save_text("kcap-notes.json", text)
 
     def load(self, path: str) -> None:
-        """Takes the notes of a file in place of these."""
+        """Replaces the notes by those of a file."""
         try:
             with open(os.path.expanduser(path), "rb") as file:
                 notes = parsed(file.read())
@@ -291,7 +291,7 @@ class NoteActions:
         self._say(f"{count(len(view.annotations.noted), 'noted exchange')}, {count(len(notes.filters), 'filter')}")
 
     def lines(self) -> Iterator[str]:
-        """Comments of exchanges, a line each: they go into the comment of a capture that is saved."""
+        """Comments of exchanges, one per line, for the comment of a saved capture."""
         noted, rows = self.screen.view.annotations, self.screen.view.book.snapshot()
         for number in sorted(noted.comments):
             yield f"{name_of(rows, number)}: {noted.comments[number]}"

@@ -1,8 +1,8 @@
-"""What the user notes about one capture: marks, comments, ignored exchanges, a time reference, filters, the profile.
+"""The user's notes about one capture: marks, comments, ignored exchanges, a time reference, filters, the profile.
 
-In: files of a capture. Out: a JSON file beside the configuration, for this user alone. Law: a capture is recognized by what is
-in it (sizes and both ends of its files), not by its name; a file of notes that cannot be read is reported and left unchanged; a
-capture without notes has no file.
+In: files of a capture. Out: a JSON file beside the configuration, which only this user can read. Law: a capture is recognized
+by its content (sizes and both ends of its files), not by its name; a file of notes that cannot be read is reported and left
+unchanged; a capture without notes has no file.
 """
 
 import hashlib
@@ -22,12 +22,12 @@ from kcap.limits import FILE_END_BYTES
 Entry = TypeVar("Entry")
 VERSION: Final = 1
 LONGEST: Final = 10_000
-"""Characters of a comment or a filter that are kept."""
+"""Maximum number of characters of a comment or a filter."""
 
 
 @dataclass(slots=True)
 class CaptureNotes:
-    """The notes; exchanges stand by their names, UID.N."""
+    """The notes; exchanges are identified by their names, UID.N."""
 
     captures: list[str] = field(default_factory=list)
     """Names of the files, for a reader of the notes."""
@@ -35,22 +35,22 @@ class CaptureNotes:
     ignored: list[str] = field(default_factory=list)
     comments: dict[str, str] = field(default_factory=dict)
     reference: str = ""
-    """The exchange that relative times count from; the first where there is none."""
+    """The exchange from which relative times count; empty for the first one."""
     filters: dict[str, str] = field(default_factory=dict)
     """Name -> display filter."""
     profile: str = ""
-    """Name of the profile; the settings of `tui.toml` where there is none."""
+    """Name of the profile; empty for the settings of `tui.toml`."""
     readable: bool = True
-    """The file could be read; it is not written over where it could not."""
+    """Whether the file could be read; otherwise it is not overwritten."""
 
     @property
     def empty(self) -> bool:
-        """Whether there is nothing to keep."""
+        """Whether there are no notes."""
         return not (self.marks or self.ignored or self.comments or self.reference or self.filters or self.profile)
 
 
 def identity(paths: Sequence[str]) -> str | None:
-    """What a capture is recognized by: SHA-256 of sizes and ends of its files. None for a pipe or a file that does not read."""
+    """The identity of a capture: SHA-256 of sizes and ends of its files. None for a pipe or an unreadable file."""
     found = hashlib.sha256()
     try:
         for path in expand(list(paths)):
@@ -68,12 +68,12 @@ def identity(paths: Sequence[str]) -> str | None:
 
 
 def notes_path(name: str) -> Path:
-    """The file of a capture of an identity."""
+    """The file for a capture with an identity."""
     return config_folder() / "captures" / f"{name[:32]}.json"
 
 
 def read_notes(path: Path) -> tuple[CaptureNotes, list[str]]:
-    """Notes from a file, and what is wrong with it; empty ones where there is no file."""
+    """Notes from a file, and the errors in it; empty notes if there is no file."""
     try:
         return parsed(path.read_bytes()), []
     except FileNotFoundError:
@@ -83,13 +83,13 @@ def read_notes(path: Path) -> tuple[CaptureNotes, list[str]]:
 
 
 def entries(given: Mapping[str, Any], name: str, kind: type[Entry]) -> list[Entry]:
-    """Entries of a list in a file that are of a type; none where there is no list of that name."""
+    """Entries with a type of a list in a file; none if there is no list of that name."""
     some = given.get(name)
     return [one for one in some if isinstance(one, kind)] if isinstance(some, list) else []
 
 
 def parsed(data: bytes) -> CaptureNotes:
-    """Notes from their JSON; entries of another type are left out. Raises UsageError for what is no JSON object of notes."""
+    """Notes from their JSON; entries of another type are omitted. Raises UsageError for anything but a JSON object of notes."""
     try:
         given = json.loads(data)
     except ValueError as error:
@@ -115,7 +115,7 @@ def parsed(data: bytes) -> CaptureNotes:
 
 
 def as_json(notes: CaptureNotes) -> bytes:
-    """Notes as JSON, which a person can read and `parsed` reads back."""
+    """Notes as JSON, indented, which `parsed` reads."""
     made = {
         "kcap_notes": VERSION, "captures": notes.captures, "marks": notes.marks, "ignored": notes.ignored,
         "comments": notes.comments, "time_reference": notes.reference, "filters": notes.filters, "profile": notes.profile,
@@ -124,7 +124,7 @@ def as_json(notes: CaptureNotes) -> bytes:
 
 
 def write_notes(path: Path, notes: CaptureNotes) -> None:
-    """Writes the file, or removes it where there is nothing to keep. Raises OSError."""
+    """Writes the file, or removes it if there are no notes. Raises OSError."""
     if not notes.readable:
         return
     if notes.empty:

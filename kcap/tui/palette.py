@@ -1,7 +1,7 @@
 """Commands by name: the entries of the command palette, and the line after `:`.
 
-In: the main screen. Out: entries, what each of them does, and whether a typed text is a command. Law: every view, filter,
-column, file to save and setting has an entry; an entry does what its key does.
+In: the main screen. Out: entries, their effects, and whether a typed text is a command. Law: every view, filter, column, file
+to save and setting has an entry; an entry has the effect of its key.
 """
 
 from collections.abc import Callable
@@ -55,7 +55,7 @@ ALSO: Final = {
     "Follow": "stream", "View: Capture health": "anomalies oddities",
     "View: Conversations": "tls connections", "Filter: save": "bookmark", "Comment": "note annotate",
 }  # fmt: skip
-"""How titles begin -> what other programs call it."""
+"""Beginning of titles -> what other programs call it."""
 
 
 class Palette:
@@ -66,7 +66,7 @@ class Palette:
 
     # -- entries ------------------------------------------------------------------------------------------------------
     def entries(self) -> list[FinderEntry]:
-        """Everything that can be done, by name."""
+        """All commands, by name."""
         row = self.actions.row()
         out = [FinderEntry(f"view {name}", f"View: {title}", key) for name, (key, title, _) in VIEWS.items()]
         out += [FinderEntry(f"action {action}", title, key) for title, action, key in ACTIONS]
@@ -139,11 +139,11 @@ class Palette:
 
     # -- typed commands -----------------------------------------------------------------------------------------------
     def accepts(self, text: str) -> bool:
-        """Whether a text is a command as it is."""
+        """Whether a text is a complete command."""
         return self.meaning(text) is not None
 
     def why(self, text: str) -> str:
-        """Why a text is no command, where its first word begins one."""
+        """Why a text is not a command, if it begins with the first word of one."""
         word, _, value = text.lstrip(":").strip().partition(" ")
         word, value = word.lower(), value.strip()
         if word == "goto" and value and ":" not in value and not self.actions.is_place(value):
@@ -157,7 +157,7 @@ class Palette:
             found()
 
     def meaning(self, text: str) -> "Callable[[], Any] | None":
-        """What a text does; None where it is no command."""
+        """The effect of a text; None if it is not a command."""
         text = text.lstrip(":").strip()
         word, _, value = text.partition(" ")
         word, value, home, actions = word.lower(), value.strip(), self.screen.home, self.actions

@@ -1,6 +1,6 @@
-"""The panes of the main screen: list, tree, bytes; which are shown, how large they are, which has the focus.
+"""The panes of the main screen (list, tree, bytes): which are shown, how large they are, which has the focus.
 
-In: actions, the mouse at an edge. Out: styles, settings. Law: the layout is saved and holds at any size of the terminal.
+In: actions, the mouse at an edge. Out: styles, settings. Law: the layout is saved and works at any size of the terminal.
 """
 
 from typing import cast
@@ -22,7 +22,7 @@ class Panes(Container):
     """The list, and tree and bytes of an exchange below or beside it."""
 
     class Changed(Message):
-        """Another pane has the focus, or another size."""
+        """Posted when another pane has the focus, or another size."""
 
     def __init__(self, listed: ExchangeList, lower: ExchangePane) -> None:
         super().__init__(id="panes")
@@ -39,7 +39,7 @@ class Panes(Container):
 
     @property
     def zoomed(self) -> str:
-        """The pane that is shown alone; empty where all are shown."""
+        """The pane that is shown alone; empty if all are shown."""
         return next((name for name in self.panes if self.has_class(f"-only-{name}")), "")
 
     @property
@@ -48,7 +48,7 @@ class Panes(Container):
         return self.screen.has_class("-wide")
 
     def lay(self) -> None:
-        """Sizes and what is shown, by the settings."""
+        """Applies sizes and visibility from the settings."""
         look = self.home.look
         width = self.screen.size.width
         self.set_class(not look.bytes, "-no-bytes")
@@ -79,7 +79,7 @@ class Panes(Container):
         self.post_message(self.Changed())
 
     def action_part(self, at: int) -> None:
-        """Focuses a pane, and shows it where it is hidden."""
+        """Focuses a pane, and shows it if it is hidden."""
         look, (name, pane) = self.home.look, list(self.panes.items())[at - 1]
         if not look.detail and name != "list":
             self.action_detail()
@@ -97,7 +97,7 @@ class Panes(Container):
         self.lay()
 
     def action_layout(self) -> None:
-        """Details below the list, or beside it."""
+        """Switches between details below the list and beside it."""
         self.home.look.layout = "columns" if self.home.look.layout == "rows" else "rows"
         self.lay()
         self.home.save_settings()
@@ -117,7 +117,7 @@ class Panes(Container):
         self.home.save_settings()
 
     def action_share(self, by: int) -> None:
-        """Resizes the list, or the bytes where they have the focus."""
+        """Resizes the list, or the bytes if they have the focus."""
         look, wide = self.home.look, self.wide
         beside = wide and look.layout == "columns"
         if self.screen.focused is self.lower.hexes:

@@ -1,6 +1,6 @@
-"""Common display filters, with a key each.
+"""Common display filters, each with a key.
 
-In: the row under the cursor. Out: display filters. Law: each of them parses; those built from a row pass that row.
+In: the row under the cursor. Out: display filters. Law: each of them parses; those built from a row select that row.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,7 +19,7 @@ class Quick:
     key: str
     title: str
     text: Callable[[Row], str | None] | str
-    """The filter, or what makes it of a row; None where the row has no such thing."""
+    """The filter, or the function that builds it from a row; None if the row lacks the value."""
 
 
 def _of(name: str) -> Callable[[Row], str | None]:
@@ -45,7 +45,7 @@ QUICK: Final = (
 
 
 def text_of(quick: Quick, row: Row | None) -> str | None:
-    """The filter; None where there is none for the row."""
+    """The filter; None if there is none for the row."""
     if isinstance(quick.text, str):
         return quick.text
     return quick.text(row) if row is not None else None

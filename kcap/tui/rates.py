@@ -1,8 +1,7 @@
-"""Counts what passes each second of a capture that goes on: exchanges, bytes, failures, the slowest response. Free of widgets.
+"""Rates per second of a growing capture: exchanges, bytes, failures, the slowest response. Free of widgets.
 
 In: rows as they are decided. Out: values of the last seconds, and a line of sparklines. Law: each exchange counts once, in the
-second of its first byte; memory holds the last `SECONDS` seconds, whatever the capture's length; long polls do not count as
-slow.
+second of its first byte; memory holds the last `SECONDS` seconds, however long the capture is; long polls do not count as slow.
 """
 
 import time
@@ -20,18 +19,18 @@ from kcap.tui.views.bars import EIGHTHS, shares
 from kcap.tui.views.sheet import Line
 
 SECONDS: Final = 120
-"""Seconds that are held."""
+"""Number of seconds that are held."""
 LEAST: Final = 6
-"""Steps of a sparkline that are worth their room."""
+"""Minimum number of steps of a sparkline."""
 MOST: Final = 30
-"""Steps of a sparkline."""
+"""Maximum number of steps of a sparkline."""
 CHUNK: Final = 1 << 16
-"""Rows that are looked at together."""
+"""Number of rows that are processed together."""
 
 
 @dataclass(slots=True)
 class Second:
-    """What passed within one second."""
+    """The figures of one second."""
 
     exchanges: int = 0
     failed: int = 0
@@ -48,7 +47,7 @@ PARTS: Final[tuple[tuple[str, Callable[[Second], int], Callable[[int], str], boo
     ("bytes/s", lambda one: one.size, size, False),
     ("slowest", lambda one: one.slowest_ns, lambda ns: duration(ns) if ns else "-", True),
 )
-"""Name, value, its text, whether bars are logarithmic; in a narrow line the last ones go first."""
+"""Name, value, its text, whether bars are logarithmic; on a narrow line the last ones are omitted first."""
 
 
 class Rates:
@@ -58,11 +57,11 @@ class Rates:
         """`now`: the clock of this machine, s."""
         self._now = now
         self._seen = 0
-        """Rows that were counted."""
+        """Number of rows that were counted."""
         self._seconds: dict[int, Second] = {}
-        """By second since the epoch."""
+        """Figures by second since the epoch."""
         self._newest, self._newest_s = 0, now()
-        """The latest second, and when it came."""
+        """The latest second, and when it arrived."""
 
     def take(self, rows: RowIndex) -> None:
         names = ["time", "request_bytes", "response_bytes", "latency_ns", "long_poll_ns"]
@@ -87,12 +86,12 @@ class Rates:
             del self._seconds[old]
 
     def last(self, count: int) -> list[Second]:
-        """The last complete seconds, the oldest first; empty ones where nothing passed, also since the last exchange."""
+        """The last complete seconds, the oldest first; empty ones for seconds without traffic, also after the last exchange."""
         end = self._newest + int(self._now() - self._newest_s)
         return [self._seconds.get(second, Second()) for second in range(end - count, end)]
 
     def line(self, width: int) -> Line:
-        """Sparklines with the values of the last complete second; empty where nothing was counted."""
+        """Sparklines with the values of the last complete second; empty if nothing was counted."""
         if not self._seconds:
             return []
         current = self.last(1)[0]

@@ -1,8 +1,8 @@
-"""The process that reads: a capture in, a spill folder and messages out. It has no part in keys and screens.
+"""The reading process: a capture in, a spill folder and messages out. It does not handle keys or screens.
 
-In: a `ReadRequest`, as JSON on the command line, and one end of a socket. Out: `exchanges` as a spill that grows, the other
-tables when reading is over, and a `ReaderStatus` now and then over the socket. Law: rows stand in the spill before they are
-announced; it ends when the other end of the socket does, and after an order to stop all that was read has its tables.
+In: a `ReadRequest`, as JSON on the command line, and one end of a socket. Out: `exchanges` as a growing spill, the other tables
+when reading is complete, and a periodic `ReaderStatus` over the socket. Law: rows are in the spill before they are announced.
+The process ends when the other end of the socket closes. After a request to stop, everything that was read has its tables.
 """
 
 import json
@@ -38,64 +38,64 @@ if TYPE_CHECKING:
     from kcap.tui.spill import Mark
 
 EVERY_SECONDS: Final = 0.2
-"""Between two words on how far it is."""
+"""Interval between two status messages."""
 KEY: Final = ("connection", "exchange")
 START: Final = "import sys; from kcap.tui.reader_main import main; main(sys.argv[1:])"
-"""Not `-m`: what is sent must be of this module at both ends. -P: the user's folder is no place for modules."""
+"""Not `-m`: pickled objects must belong to this module at both ends. -P: modules are not loaded from the user's folder."""
 NICER: Final = 4
-"""Keys go before reading where both want the same processor, once there are rows."""
+"""Niceness once there are rows: keys have priority over reading if both need the same processor."""
 WAKES_SECONDS: Final = 0.1
-"""Between two signals that end a read: one that comes just before the read begins to wait is lost on it."""
+"""Interval between two signals that end a read: one that arrives just before the read blocks has no effect on it."""
 RESTS: Final = 4.0
-"""Looking for problems of a capture that goes on takes at most one part in five of the time."""
+"""The rules take at most one fifth of the time while a capture grows."""
 GROWING_SECONDS: Final = 3.0
-"""A file that was written to so lately is being written; it is followed until it has been quiet for as long."""
+"""A file that was written to within this time is followed until it has been quiet for as long."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadRequest:
-    """What is to be read, and where to."""
+    """What to read, and where to write."""
 
     paths: list[str]
     folder: str = ""
     kafka_ports: list[int] = field(default_factory=list)
     not_kafka_ports: list[int] = field(default_factory=list)
     follow: bool = False
-    """A file that grows is read on and on."""
+    """Whether a growing file is followed."""
     keylogs: list[str] = field(default_factory=list)
     """Files with secrets of TLS sessions."""
     private_keys: list[str] = field(default_factory=list)
     """Files with RSA private keys of brokers."""
     passing: str = ""
-    """The exchanges alone that this filter lets pass, by their names: for filters that look into messages."""
+    """A filter on messages; only the names of the exchanges that pass it are written."""
     partitions: bool = False
-    """The table of partitions alone, which takes a pass of its own."""
+    """Whether only the table of partitions is written, which takes a separate pass."""
     conclusions: bool = False
-    """Findings, groups and transactions alone, which take a pass of their own."""
+    """Whether only findings, groups and transactions are written, which take a separate pass."""
     against: str = ""
-    """The differences from this capture alone, which take a pass over both."""
+    """A capture; only the differences from it are written, which takes a pass over both."""
     span_seconds: int = 0
-    """Rules look back so far on a pipe or a growing file, in capture time; 0 where they look when all was read."""
+    """How far back rules look in a pipe or a growing file, in capture time; 0 if they run at the end."""
     every_seconds: int = 5
-    """How often they look, in capture time."""
+    """How often they run, in capture time."""
     source: str = ""
-    """What the capture comes from, where it is not a file: `eth0`."""
+    """The source of the capture if it is not a file: `eth0`."""
     thresholds: dict[str, dict[str, float]] = field(default_factory=dict)
-    """Rule of `kcap check` -> its thresholds that the configuration sets."""
+    """Rule of `kcap check` -> its thresholds in the configuration."""
 
     @property
     def endless(self) -> bool:
-        """Whether no end of the capture is known: a pipe, an interface, a file that is to be followed."""
+        """Whether the end of the capture is unknown: a pipe, an interface, a followed file."""
         return self.follow or STANDARD_INPUT in self.paths
 
     @property
     def list_itself(self) -> bool:
-        """Whether the rows of the list are read, which the user waits for; all else is made beside them."""
+        """Whether the rows of the list are read, for which the user waits; everything else is read in the background."""
         return not (self.passing or self.partitions or self.conclusions or self.against)
 
     @property
     def large(self) -> bool:
-        """Whether what is read of these files is kept for their next opening."""
+        """Whether the result is stored for the next time the files are opened."""
         if self.keylogs or self.private_keys or self.follow or STANDARD_INPUT in self.paths:
             return False
         try:
@@ -104,7 +104,7 @@ class ReadRequest:
             return False
 
     def options(self) -> "Options":
-        """What the analyzer is to know. Raises CaptureError for a file of secrets that does not read."""
+        """Options of the analyzer. Raises CaptureError for a file of secrets that cannot be read."""
         from kcap.analyzer import Options
         from kcap.tls.files import read_secrets
 
@@ -114,33 +114,33 @@ class ReadRequest:
 
 @dataclass(frozen=True, slots=True)
 class ReaderStatus:
-    """How far it is."""
+    """The progress of reading."""
 
     mark: "Mark | None" = None
     bytes: int = 0
     total: int | None = None
-    """None where it is not known."""
+    """None if it is not known."""
     packets: int = 0
     connections: int = 0
-    """Those that spoke Kafka, as far as they are over."""
+    """Number of ended connections that spoke Kafka."""
     following: bool = False
     files: "list[CaptureFile]" = field(default_factory=list)
     layouts: "dict[int, FileSections]" = field(default_factory=dict)
     spools: dict[int, int] = field(default_factory=dict)
-    """File -> bytes of it that were kept."""
+    """File -> number of its bytes that were retained."""
     failed: list[tuple[str, str]] = field(default_factory=list)
     findings: "list[Row]" = field(default_factory=list)
-    """Problems that the rules see now, of a capture that goes on."""
+    """Problems that the rules find now in a growing capture."""
     ended: "list[FindingEvent]" = field(default_factory=list)
-    """Problems that they saw and see no more, the last ones."""
+    """The last problems that have ended."""
     over: bool = False
     stopped: bool = False
     error: str | None = None
     """Why nothing could be read."""
     said: str = ""
-    """What there is instead of Kafka."""
+    """What the capture has instead of Kafka."""
     captures: int = 0
-    """Of a comparison, the captures that it began to read; `bytes` and `total` are those of the last one."""
+    """For a comparison, number of captures that were begun; `bytes` and `total` are those of the last one."""
 
     @property
     def rows(self) -> int:
@@ -149,14 +149,14 @@ class ReaderStatus:
 
     @property
     def checked(self) -> "Row":
-        """What the rules see now of a capture that goes on, as the report `check`; `ended`: what they saw before."""
+        """The current findings of a growing capture, as the report `check`; `ended`: earlier ones."""
         ended = [event.finding | {"ended_ns": event.time_ns} for event in reversed(self.ended)]
         names = [file.name for file in self.files]
         return {"report": "check", "captures": names, "rows": self.findings, "not_judged": {}, "ended": ended}
 
 
 class Stopped(Exception):  # noqa: N818 - a word of the user, no error
-    """The user stopped the reading."""
+    """Raised when the user stopped reading."""
 
 
 class Child:
@@ -174,7 +174,7 @@ class Child:
 
     # -- the other end ------------------------------------------------------------------------------------------------
     def listen(self) -> None:
-        """Waits for the word to stop, or for the other end to go."""
+        """Waits for a request to stop, or for the other end to close."""
         try:
             while True:
                 if self._line.poll(WAKES_SECONDS if self._stop.is_set() else None):
@@ -192,7 +192,7 @@ class Child:
             raise Stopped
 
     def send_progress(self, reading: "CapturePass", **more: Any) -> None:
-        """Says how far it is."""
+        """Sends the progress."""
         self._sent_s = time.monotonic()
         files = [replace(file, secrets=[]) for file in reading.capture_files]
         if self._following is not None:
@@ -238,7 +238,7 @@ class Child:
         threading.Thread(target=self.listen, daemon=True).start()
         try:
             if self.order.conclusions or self.order.against:
-                tempfile.tempdir = self.order.folder  # removed with it also when this process is killed
+                tempfile.tempdir = self.order.folder  # removed with it even if this process is killed
             if self.order.conclusions:
                 self._conclude()
             elif self.order.against:
@@ -274,7 +274,7 @@ class Child:
         return reading
 
     def _until(self, batches: "Iterator[PacketBatch]") -> "Iterator[PacketBatch]":
-        """Packets until reading is stopped."""
+        """Packets, until reading is stopped."""
         while not self._stop.is_set():
             self._in_read = True
             try:
@@ -328,7 +328,7 @@ class Child:
         gathering.number_values(mark)
 
     def _watching(self, reading: "CapturePass") -> "Watch | None":
-        """What looks for problems while the capture goes on; None where it is looked at as a whole."""
+        """The observer that looks for problems while the capture grows; None if it is examined as a whole."""
         if not self.order.span_seconds or not self.order.endless:
             return None
         from kcap.reports.findings.live import SECOND, Watch
@@ -339,7 +339,7 @@ class Child:
         return Watch(reading, folder, order.span_seconds * SECOND, order.every_seconds * SECOND, order.thresholds, rests=RESTS)
 
     def _look(self, *, last: bool = False) -> bool:
-        """Looks for problems where it is time to; whether any began or ended."""
+        """Looks for problems if it is time; returns whether any began or ended."""
         events: list[FindingEvent] = []
         if self._watch is not None:
             found = self._watch.end() if last else self._watch.look(silent=self._silent())
@@ -348,7 +348,7 @@ class Child:
         return bool(events)
 
     def _conclude(self) -> None:
-        """Findings, groups and transactions."""
+        """Writes findings, groups and transactions."""
         from kcap.tui.conclusions import NAME, conclude
 
         order = self.order
@@ -356,7 +356,7 @@ class Child:
         self._line.send(replace(self._status, over=True))
 
     def _differ(self) -> None:
-        """What changed from another capture."""
+        """Writes the differences from another capture."""
         from kcap.tui.conclusions import DIFFERENCES, differ
 
         order = self.order
@@ -364,7 +364,7 @@ class Child:
         self._line.send(replace(self._status, over=True))
 
     def _counted(self, reading: "CapturePass") -> Callable[[], None]:
-        """Releases pages of a reading, and sends how far it is."""
+        """Releases pages of a pass, and sends the progress."""
         from kcap.runtime import releasing
 
         release = releasing(reading)
@@ -380,12 +380,12 @@ class Child:
         return watch
 
     def _silent(self) -> bool:
-        """Whether a pipe is empty, so that the next read would wait for an unknown time."""
+        """Whether a pipe is empty, so that the next read may block for an unknown time."""
         piped = self._following is not None or STANDARD_INPUT in self.order.paths
         return piped and not select.select([0], [], [], 0)[0]
 
     def _beside(self, name: str, columns: Sequence[str], only: str = "", of_exchanges: Sequence[str] = ()) -> None:
-        """One table alone."""
+        """Writes one table."""
         from kcap.filter.parse import parse
         from kcap.runtime import releasing
         from kcap.table.builder import Table
@@ -404,7 +404,7 @@ class Child:
 
 
 def arguments(order: ReadRequest, line: int) -> list[str]:
-    """How the process is started, with its end of the socket."""
+    """The arguments with which the process is started, with its end of the socket."""
     return [sys.executable, "-P", "-c", START, json.dumps(asdict(order)), str(line)]
 
 
@@ -414,7 +414,7 @@ def main(words: Sequence[str]) -> None:
 
 
 def serve(order: ReadRequest, line: Connection) -> None:
-    """All that the process does."""
+    """Runs the process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is a key of the other process
     if not order.list_itself:
         give_way(NICER)

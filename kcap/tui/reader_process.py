@@ -1,7 +1,7 @@
 """Controls the reading process: starts it, receives its progress, stops it, receives its spools.
 
 In: a `ReadRequest`. Out: the last `ReaderStatus`, file descriptors of the spools of pipes and compressed files. Law: nothing
-here waits for the process; it ends with this one.
+here blocks on the process; it ends with this one.
 """
 
 import os
@@ -23,7 +23,7 @@ LEFT: Final = "the reading process ended unexpectedly"
 
 
 class KeptSpool:
-    """A spool of the reading process, read here: the same file, by its descriptor."""
+    """A spool of the reading process, read here through a descriptor of the same file."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -39,7 +39,7 @@ class KeptSpool:
 
 
 class ReadBefore:
-    """Stands for a reading process whose work an index holds."""
+    """Stands for a reading process whose result is in an index."""
 
     def __init__(self, status: ReaderStatus) -> None:
         self.status = status
@@ -55,7 +55,7 @@ class ReadBefore:
         """Has nothing to stop."""
 
     def wait(self, _seconds: float | None = None) -> bool:
-        """Ended before it began."""
+        """Returns at once: there is no process."""
         return True
 
     def close(self) -> None:
@@ -63,10 +63,11 @@ class ReadBefore:
 
 
 def serve_as_copy(order: ReadRequest, streams: tuple[int, int, int], line: socket.socket, other: socket.socket) -> None:
-    """What a copy of this process does. `streams` become its standard ones; `line` is its end, `other` this one's.
+    """Runs the reading process in a copy of this one. `streams` become its standard streams; `line` is its end of the socket,
+    `other` this one's.
 
-    It may be made where this process has one thread of Python alone: the copy of a lock that another one holds stays held.
-    From Python 3.12 on a DeprecationWarning is raised where a library has threads, which Python does not show by default.
+    It may be made only while this process has a single Python thread: in the copy, a lock held by another thread is never
+    released. From Python 3.12 on, a DeprecationWarning is raised if a library has threads; Python does not show it by default.
     """
     os.setsid()
     for ending in taken_signals():
@@ -79,7 +80,7 @@ def serve_as_copy(order: ReadRequest, streams: tuple[int, int, int], line: socke
 
 class Process:
     def __init__(self, order: ReadRequest, stdin: int | None = None, *, forks: bool = False) -> None:
-        """`stdin`: file descriptor of the pipe that is `-`. `forks`: this process has one thread, and may be copied."""
+        """`stdin`: file descriptor of the pipe for `-`. `forks`: this process has one thread, and may be copied."""
         self.order = order
         mine, theirs = socket.socketpair()
         reader, errors = os.pipe()
@@ -110,7 +111,7 @@ class Process:
         self.status = ReaderStatus()
         self.spools: dict[int, KeptSpool] = {}
         self.watch: Callable[[], None] | None = None
-        """Called after each message, from a thread of its own."""
+        """Called after each message, from a separate thread."""
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._listen, daemon=True)
 
@@ -145,7 +146,7 @@ class Process:
                 self.watch()
 
     def _last_words(self) -> str:
-        """The last line of the process on standard error."""
+        """The last line that the process wrote to standard error."""
         stderr = self._errors.read().decode(errors="replace").strip()
         return f"{LEFT}: {stderr.splitlines()[-1]}" if stderr else LEFT
 
@@ -157,7 +158,7 @@ class Process:
             return
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Waits for the process to end; whether it ended."""
+        """Waits for the process to end; returns whether it did."""
         return self._ended.wait(seconds)
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""The tables that views show, from one pass over a capture, written where the process of the screens reads them.
+"""Writes the tables that views show, from one pass over a capture, to files that the process of the screens reads.
 
 In: batches of decided exchanges. Out: the spill of `exchanges`, and at the end a file for each other table. Law: each table has
 the rows that a pass of its own would give; memory grows with connections, not with exchanges.
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from kcap.table.backfill import Labelled
 
 WATCHED: Final = "watched-"
-"""Before the names of tables that rules look at while the capture goes on."""
+"""Prefix of the names of tables that rules examine while the capture grows."""
 RESOLVED_COLUMNS: Final = ("broker_id", "cluster_id", "cluster_brokers", "topics", "version_verdict")
 
 
@@ -34,7 +34,7 @@ class ReaderTables:
     """The tables of one pass."""
 
     def __init__(self, reading: "CapturePass", folder: str, watch: "Watch | None" = None) -> None:
-        """`watch` gets the rows that rules look at while the capture goes on."""
+        """`watch` receives the rows that rules examine while the capture grows."""
         self._reading, self._folder, self._watch = reading, folder, watch
         watched: dict[str, TableRequest] = {}
         if watch is not None:
@@ -55,7 +55,7 @@ class ReaderTables:
         self._streams: dict[str, SpillStream] = {}
 
     def take(self, batch: "RowBatch") -> Mark:
-        """Takes decided exchanges; how far the spill is."""
+        """Takes decided exchanges; returns how far the spill was written."""
         mark = self._write(self._tables.take(batch))
         trim_heap()
         if self._watch is not None:
@@ -76,7 +76,7 @@ class ReaderTables:
         return mark
 
     def finish(self) -> Mark:
-        """The capture is over: writes the rest."""
+        """Writes the rest at the end of the capture."""
         self._write(self._tables.rest())
         for stream in self._streams.values():
             stream.close()
@@ -88,14 +88,14 @@ class ReaderTables:
         return mark
 
     def number_values(self, mark: Mark) -> None:
-        """Numbers the values of text columns of a large capture, for filters, when all else is there."""
+        """Numbers the values of text columns of a large capture for filters, when everything else is written."""
         if mark.rows < NUMBERED_ROWS_LEAST:
             return
         spill = Mapped(main_path(self._folder, "exchanges"))
         write_codes(self._folder, learned(self._folder, spill.grow(mark.end)), spill.release)
 
     def _resolve(self, mark: Mark) -> None:
-        """Writes the columns that a backfill changes once more, with all facts of the capture."""
+        """Writes the columns that a backfill changes again, with all facts of the capture."""
         fill, stream, spill = Backfiller(self.tracker), None, Mapped(main_path(self._folder, "exchanges"))
         for batch in spill.grow(mark.end):
             known = fill(batch).select(RESOLVED_COLUMNS)

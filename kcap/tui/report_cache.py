@@ -1,8 +1,8 @@
-"""Cache of the reports over a whole capture, which take long where it is large, for views that are opened again.
+"""Caches reports over a whole capture, which take long for large ones, for views that are opened again.
 
 In: the folder of a spill or an index, a report with its parameters, its result. Out: the result, a copy each time. Law: only
-what was made of every row of a capture that was read is stored, so that it never differs from a report made again; there are no
-more files than views and groupings, each within the bounds of reports.
+reports over every row of a completely read capture are stored, so that a cached one never differs from a new one. The number of
+files is limited by the views and groupings, and their size by the bounds of reports.
 """
 
 import hashlib
@@ -21,13 +21,13 @@ FOLDER: Final = "reports"
 
 
 def name_of(report: "Report", request: "ReportRequest", *, partitions: bool) -> str:
-    """The name of a report's file. `partitions`: they are known, and the report looks at them."""
+    """The name of a report's file. `partitions`: whether they are known and the report uses them."""
     made_by = report.build.__module__, report.build.__qualname__
     return hashlib.sha256(repr((report.name, made_by, request, partitions)).encode()).hexdigest()[:32]
 
 
 def find(folders: Sequence[str], name: str) -> dict[str, Any] | None:
-    """The result in the first of some folders that has it."""
+    """The result in the first folder that has it."""
     for folder in folders:
         try:
             found: dict[str, Any] = unpickled(os.path.join(folder, FOLDER, name))
@@ -38,7 +38,7 @@ def find(folders: Sequence[str], name: str) -> dict[str, Any] | None:
 
 
 def store(folder: str, name: str, made: dict[str, Any]) -> None:
-    """Stores a result, as far as there is room for it."""
+    """Stores a result if there is room for it."""
     try:
         os.makedirs(os.path.join(folder, FOLDER), exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=folder, delete=False) as file:

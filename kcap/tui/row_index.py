@@ -37,7 +37,7 @@ LEAST: Final = int(np.iinfo(np.int64).min)
 WIDE: Final[Any] = CastOptions.safe(pa.int64())
 BYTE: Final[Any] = CastOptions.safe(pa.uint8())
 SAME_WIDTH: Final = pa.int64(), pa.timestamp("us", "UTC")
-"""Types whose values are 64-bit numbers as they stand."""
+"""Types whose values are stored as 64-bit integers."""
 
 
 class RowIndex:
@@ -49,8 +49,8 @@ class RowIndex:
         release: Callable[[], None] | None = None,
         coded: "ValueCodes | None" = None,
     ) -> None:
-        """`first`: number of the first row; those before it are not held. `release` gives the pages of mapped batches back.
-        `coded`: numbers of the values of each batch, for filters.
+        """`first`: number of the first row; those before it are not held. `release` releases the pages of mapped batches.
+        `coded`: returns the numbers of the values of each batch, for filters.
         """
         self.batches = batches
         self.schema = schema
@@ -60,7 +60,7 @@ class RowIndex:
         self.starts: Numbers = np.cumsum([first, *(batch.num_rows for batch in batches)], dtype=np.int64)
 
     def __len__(self) -> int:
-        """The number behind the last row: rows from `first` on are below it."""
+        """The number after the last row: rows from `first` on are below it."""
         return int(self.starts[-1])
 
     @property
@@ -71,7 +71,7 @@ class RowIndex:
         return number is not None and self.first <= number < len(self)
 
     def latest(self, most: int) -> "RowIndex":
-        """The last rows: batches go from the front while as many as `most` rows are left."""
+        """The index of the last rows: batches are dropped from the front while at least `most` rows remain."""
         drop = int(np.searchsorted(self.starts, len(self) - most, "right")) - 1
         return self if drop <= 0 else self._from(drop)
 
@@ -79,7 +79,7 @@ class RowIndex:
         return RowIndex(self.batches[batch:], self.schema, int(self.starts[batch]), self._release)
 
     def scan(self) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """Each batch and the number of its first row; pages of mapped ones are given back when some more have been taken."""
+        """Each batch and the number of its first row; pages of mapped ones are released at intervals."""
         for at, (start, batch) in enumerate(zip(self.starts.tolist(), self.batches), 1):
             yield start, batch
             if self._release is not None and (at % MAPPED_BATCHES_AT_ONCE == 0 or at == len(self.batches)):
@@ -119,8 +119,9 @@ class RowIndex:
         return taken
 
     def _page(self, numbers: "Numbers", places: "Numbers", schema: pa.Schema) -> pa.Table:
-        """Few rows, `places` are their batches: run by run as they stand. In an order that mixes batches that takes a third of
-        the time of looking up the rows of each batch and putting them in order behind that."""
+        """Takes a few rows, whose batches are `places`, run by run in their order. For an order that mixes batches this takes a
+        third of the time of taking the rows of each batch and sorting them afterwards.
+        """
         ends = [*(np.flatnonzero((np.diff(numbers) != 1) | (np.diff(places) != 0)) + 1).tolist(), len(numbers)]
         columns = [self.schema.get_field_index(name) for name in schema.names]
         chosen = {at: self.batches[at].select(columns) for at in dict.fromkeys(places.tolist())}
@@ -132,7 +133,7 @@ class RowIndex:
         return table
 
     def table(self, columns: Sequence[str] | None = None) -> pa.Table:
-        """All of them; nothing is copied."""
+        """All rows, without copying."""
         table: pa.Table = pa.Table.from_batches(list(self.batches), self.schema)
         return table if columns is None else table.select(list(columns))
 
@@ -142,7 +143,7 @@ class RowIndex:
         return found["connection"], found["exchange"]
 
     def row(self, number: int, columns: Sequence[str] | None = None) -> dict[str, Any]:
-        """One row with all its columns, or some."""
+        """One row with all or some of its columns."""
         found: dict[str, Any] = self.take(np.array([number], np.int64), columns).to_pylist()[0]
         return found
 
@@ -171,7 +172,7 @@ class RowIndex:
         if not texts or len(since) - since.first < FILTER_THREADS_LEAST_ROWS:
             found += starmap(held, parts)
         else:
-            # Arrow works on texts without the interpreter's lock
+            # Arrow processes texts without the interpreter's lock.
             with ThreadPoolExecutor(min(free_cores(), FILTER_THREADS_MAX)) as threads:
                 while some := list(islice(parts, MAPPED_BATCHES_AT_ONCE)):
                     found += threads.map(held, *zip(*some))
@@ -180,7 +181,7 @@ class RowIndex:
         return np.concatenate(found)
 
     def find(self, uid: str, exchange: int) -> int:
-        """The number of the row of an exchange, -1 where there is none."""
+        """The number of the row of an exchange, -1 if there is none."""
         wanted = ("exchange", exchange), ("connection", uid)
         for start, batch in self.scan():
             numbers, uids = (call("equal", [batch.column(name), pa.scalar(value)]) for name, value in wanted)
@@ -204,18 +205,18 @@ class RowIndex:
         return np.array([number for number in found if number >= first], np.int64)
 
     def values(self, column: str, numbers: "Numbers") -> "Numbers":
-        """Values of a column of numbers, of rows by their numbers; nulls are the smallest. Copies these alone."""
+        """Values of a numeric column for rows by their numbers; nulls become the smallest. Copies only these."""
         taken: Any = self.take(numbers, [column]).column(0)
         return np.concatenate([NONE, *map(numeric, taken.chunks)])
 
     def least(self, column: str) -> int:
-        """The smallest value of a column of numbers; there are rows."""
+        """The smallest value of a numeric column; requires rows."""
         return min(int(numeric(batch.column(column)).min()) for _, batch in self.scan() if batch.num_rows)
 
     def keys(self, column: str, numbers: "Numbers | None" = None) -> "Numbers":
-        """Numbers that sort as a column's values do; nulls have the smallest. Texts sort as they are written.
+        """Numbers with the order of a column's values; nulls are the smallest. Texts sort by their code points.
 
-        In the order of the rows: of all of them from `first` on, or of those whose `numbers` are given, which rise.
+        In the order of the rows: of all from `first` on, or of those whose increasing `numbers` are given.
         """
         chunks = self._chunks(column, numbers)
         if _is_text(self.schema.field(column).type):
@@ -227,7 +228,7 @@ class RowIndex:
         return found
 
     def _chunks(self, column: str, numbers: "Numbers | None") -> Iterator[Any]:
-        """A column of all rows, or of some, a batch at a time, which is looked at before the next one is taken."""
+        """A column of all or some rows, batch by batch; each batch is processed before the next one is taken."""
         for start, batch in self.scan():
             chunk: Any = batch.column(column)
             if numbers is not None:
@@ -243,7 +244,7 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def numeric(chunk: Any) -> "NDArray[np.int64]":
-    """Values as 64-bit numbers; nulls before all others."""
+    """Values as 64-bit integers; nulls sort before all others."""
     kind = chunk.type
     if chunk.null_count == len(chunk):
         return np.full(len(chunk), LEAST, np.int64)
@@ -256,7 +257,7 @@ def numeric(chunk: Any) -> "NDArray[np.int64]":
 
 
 def _ranks(chunks: Iterable[Any]) -> "NDArray[np.int64]":
-    """Places of texts among all texts in their order; lists sort as their entries joined."""
+    """Ranks of texts among all texts; lists sort by their joined entries."""
     coded: list[tuple[NDArray[Any], list[Any]]] = []
     for chunk in chunks:
         texts = chunk
@@ -274,17 +275,18 @@ def _ranks(chunks: Iterable[Any]) -> "NDArray[np.int64]":
 
 
 def between(numbers: "Numbers", low: int, high: int) -> "Numbers":
-    """Of numbers that rise those from `low` on and below `high`. Nothing is copied: numpy copies all of them to find a number
-    of 64 bits among some of 32."""
+    """Of increasing numbers, those from `low` on and below `high`, without copying: numpy would copy all of them to search a
+    64-bit number among 32-bit ones.
+    """
     first, end = np.searchsorted(numbers, np.array([low, high], numbers.dtype)).tolist()
     return numbers[first:end]
 
 
 def in_order(keys: "Numbers", *, descending: bool = False) -> "NDArray[np.int32] | None":
-    """The places of keys in their order, equal ones as they stand; None where they stand in order. Overwrites `keys`.
+    """The positions of keys in sorted order, stable; None if they are sorted already. Overwrites `keys`.
 
-    A key and its place are one 64-bit number, unless the keys are too far apart, and these are sorted where they stand: the
-    places that argsort gives, and its own room, would take as much memory again, of rows that may be millions.
+    A key and its position form one 64-bit number, unless the keys are too far apart, and these are sorted in place. The
+    positions that argsort returns, and its own buffer, would take as much memory again for millions of rows.
     """
     if not (keys[1:] > keys[:-1] if descending else keys[1:] < keys[:-1]).any():
         return None
@@ -292,7 +294,7 @@ def in_order(keys: "Numbers", *, descending: bool = False) -> "NDArray[np.int32]
     low = int(keys.min(where=known, initial=np.iinfo(np.int64).max))
     width, bits = int(keys.max(where=known, initial=LEAST)) - low + 1, (len(keys) - 1).bit_length()
     if width.bit_length() + bits >= 64:
-        if descending:  # the last of equals first, then turned around: equals stay as they stand
+        if descending:  # the last of equal ones first, then reversed: equal ones keep their order
             return (len(keys) - 1 - np.argsort(keys[::-1], kind="stable")[::-1]).astype(np.int32)
         return np.argsort(keys, kind="stable").astype(np.int32)
     keys -= low - 1
@@ -309,7 +311,7 @@ def in_order(keys: "Numbers", *, descending: bool = False) -> "NDArray[np.int32]
 
 
 def _joined(lists: Any) -> Any:
-    """Lists of texts as one text each; an entry that is null is an empty one."""
+    """Lists of texts as one text each; a null entry becomes an empty one."""
     kind: Any = pa.ListArray
     values = call("coalesce", [lists.values, pa.scalar("")])
     texts = call("binary_join", [kind.from_arrays(lists.offsets, values), pa.scalar(",")])

@@ -1,7 +1,7 @@
 """Windows to edit the coloring rules of the list.
 
-In: the user's rules, as the settings have them. Out: others, or None for no change. Law: a rule that does not parse is never
-taken, and the window says why; kcap's own rules apply behind the user's and cannot be edited.
+In: the user's rules from the settings. Out: changed rules, or None for no change. Law: a rule that does not parse is never
+accepted, and the window says why; kcap's own rules apply after the user's and cannot be edited.
 """
 
 from typing import Any, ClassVar, Final
@@ -48,12 +48,12 @@ class RuleForm(Window["dict[str, Any] | None"]):
             yield Static(id="wrong", markup=False)
 
     def on_mount(self) -> None:
-        """Takes the keys before the window is visible."""
+        """Takes the focus before the window is visible."""
         self.set_focus(self.query_one("#name", Input))
 
     @on(Input.Submitted)
     def submitted(self, event: Input.Submitted) -> None:
-        """Takes the rule if it parses."""
+        """Accepts the rule if it parses."""
         event.stop()
         made = {name: self.query_one(f"#{name}", Input).value.strip() for name, _ in FIELDS}
         made["name"] = made["name"] or made["filter"]
@@ -83,7 +83,7 @@ class RuleEditor(Window["list[dict[str, Any]] | None"]):
     ]
 
     def __init__(self, rules: Rules, suggested: str = "") -> None:
-        """`suggested`: the filter that a new rule begins with."""
+        """`suggested`: the initial filter of a new rule."""
         super().__init__()
         self.rules: Rules = [dict(rule) for rule in rules]
         self.suggested = suggested

@@ -1,9 +1,9 @@
-"""Keeps what was read of a large capture in the cache folder, so that the same files open at once the next time.
+"""Stores the result of reading a large capture in the cache folder, so that the same files open at once the next time.
 
-In: what is to be read, the folder that a reading process filled, its last message. Out: a folder with the same tables. Law: an
-index is used for the very files it was made of (path, size, time of change, SHA-256 of both ends), the same options and the
-same program; what was decrypted is never kept, nor what was read from a pipe, a growing or a compressed file; all indexes
-together have a bound.
+In: the read request, the folder that a reading process filled, its last message. Out: a folder with the same tables. Law: an
+index is used only for the same files (path, size, time of change, SHA-256 of both ends), the same options and the same version
+of the program. Nothing decrypted is stored, nor anything from a pipe, a growing or a compressed file. All indexes together have
+a size limit.
 """
 
 import hashlib
@@ -29,16 +29,16 @@ from kcap.tui.value_codes import CODES, VALUES
 
 PREFIX: Final = "index-"
 STATUS: Final = "status.pickle"
-"""Last message of the reading process; the folder is whole when it is there."""
+"""Last message of the reading process; its presence marks a complete folder."""
 FILES: Final = (STATUS, PROFILES, *(f"{name}.arrow" for name in ("exchanges", RESOLVED, CODES, VALUES, *OTHERS)))
 PARTS: Final = {
     "conclusions": os.path.join("conclusions", conclusions.NAME), "partitions": os.path.join("partitions", "partitions.arrow"),
 }  # fmt: skip
-"""Results of passes of their own, by name, with the file that each writes."""
+"""Results of separate passes, by name, with the file that each writes."""
 
 
 def key_of(order: ReadRequest) -> str | None:
-    """The name of the index of some captures; None where none is kept."""
+    """The name of the index of some captures; None if none is stored."""
     if not order.large:
         return None
     try:
@@ -54,7 +54,7 @@ def key_of(order: ReadRequest) -> str | None:
 
 
 def program() -> str:
-    """What tells this program from another version of it: names, sizes and times of its modules."""
+    """A digest that distinguishes versions of this program: names, sizes and times of its modules."""
     root = Path(kcap.__file__).parent
     modules = sorted((str(path.relative_to(root)), path.stat()) for path in root.rglob("*.py"))
     text = repr([(name, status.st_size, status.st_mtime_ns) for name, status in modules])
@@ -62,7 +62,7 @@ def program() -> str:
 
 
 def opened(key: str) -> tuple[str, ReaderStatus] | None:
-    """Folder and last message of an index; None where there is none, or where it is not this user's alone."""
+    """Folder and last message of an index; None if there is none, or if other users can access it."""
     folder = cache_folder() / f"{PREFIX}{key}"
     try:
         owned = folder.lstat()
@@ -76,7 +76,7 @@ def opened(key: str) -> tuple[str, ReaderStatus] | None:
 
 
 def keep(order: ReadRequest, key: str, folder: str, status: ReaderStatus) -> bool:
-    """Makes an index of a folder whose reading is over; whether it did. The folder is gone then."""
+    """Makes an index of a folder after reading, by moving it; returns whether it did."""
     whole = status.over and status.error is None and not (status.stopped or status.failed or status.spools or status.following)
     if not whole or status.mark is None or _decrypted(folder) or key_of(order) != key:
         return False
@@ -98,7 +98,7 @@ def keep(order: ReadRequest, key: str, folder: str, status: ReaderStatus) -> boo
 
 
 def add(index: str, folder: str) -> None:
-    """Adds to an index what later passes, and views, made in another folder."""
+    """Adds the results of later passes and of views, made in another folder, to an index."""
     report_cache.add(index, folder)
     for name, made in PARTS.items():
         if os.path.exists(os.path.join(folder, made)) and not os.path.exists(os.path.join(index, name)):
@@ -117,7 +117,7 @@ def _decrypted(folder: str) -> bool:
 
 
 def sweep(keep: Path) -> None:
-    """Removes the indexes that were opened least lately, until all are within their bound."""
+    """Removes the least recently opened indexes until all are within the size limit."""
     found = sorted(_indexes(), key=lambda one: (one[0] == keep, one[1]))
     left = sum(size for _, _, size in found)
     for folder, _, size in found:

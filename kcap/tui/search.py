@@ -18,13 +18,13 @@ LEAST_DIGITS: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class Needle:
-    """What is searched for."""
+    """The search text."""
 
     text: str
 
     @property
     def bytes(self) -> bytes:
-        """As bytes: hex digits where it begins with 0x."""
+        """The search bytes: hex digits after 0x, else the text."""
         digits = self.text[2:].replace(" ", "")
         if self.text.lower().startswith("0x") and len(digits) >= LEAST_DIGITS and len(digits) % 2 == 0:
             try:
@@ -34,12 +34,12 @@ class Needle:
         return self.text.encode()
 
     def within(self, text: str) -> bool:
-        """Whether a text has it."""
+        """Whether a text contains it."""
         return self.text.lower() in text.lower()
 
 
 def find_in_list(view: ListModel, needle: Needle, step: int) -> int | None:
-    """The next row whose shown cells have it."""
+    """The next row with a match in its displayed cells."""
     made = view.arranged
     if made is None or not len(made) or not needle.text:
         return None
@@ -51,7 +51,7 @@ def find_in_list(view: ListModel, needle: Needle, step: int) -> int | None:
 
 
 def _texts(view: ListModel, needle: Needle) -> Filter:
-    """Any shown column of texts has it."""
+    """Whether a displayed text column matches."""
     import re
 
     from kcap.filter.fields import fields  # schemas are large
@@ -66,7 +66,7 @@ def _texts(view: ListModel, needle: Needle) -> Filter:
 
 
 def find_in_tree(outline: Outline, needle: Needle, step: int) -> int | None:
-    """The next line that has it, lines that are closed opened where it is inside: those that are open already come first."""
+    """The next line with a match; collapsed lines are expanded if a match is inside, after lines that are visible already."""
     count = len(outline.lines)
     for at in range(1, count + 1):
         place = (outline.cursor + step * at) % count

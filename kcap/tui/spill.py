@@ -1,9 +1,9 @@
-"""Spills rows to disk between the process that reads and the one that shows: written by one, mapped by the other.
+"""Spills rows to disk between the process that reads and the one that shows: one writes them, the other maps them.
 
-In: record batches of one schema. Out: the same rows as record batches over mapped pages, which cost no memory of their own.
+In: record batches of one schema. Out: the same rows as record batches over mapped pages, which take no memory of their own.
 Law: append-only: an announced row keeps its number; unannounced rows are never read. Rows wait as small batches in a tail file
-until there are enough for a large one, so that a capture followed for days makes no more batches than one read at once; where
-the small ones are many, a new tail begins with their rows as one batch.
+until there are enough for a large one, so that a capture followed for days has no more batches than one read at once. If there
+are many small ones, a new tail begins with their rows as one batch.
 """
 
 import mmap
@@ -24,11 +24,11 @@ from kcap.output.sink import BUFFERED
 
 ipc: Any = pa.ipc
 COLUMNS: Final = (*EXCHANGES, *ON_REQUEST["exchanges"])
-"""Of the spill: also columns on request, which filters know."""
+"""Columns of the spill, including optional ones, which filters know."""
 OTHERS: Final = ("connections", "captures", "weirds", "topic_names")
 """Tables that views show."""
 OWNERS: Final = ("client_id", "group_id", "broker_id", "server_ip", "server_port", "request_first_ns", "response_first_ns")
-"""Columns of exchanges that stand beside their partitions too: to join the two takes a report GB where there are millions."""
+"""Columns of exchanges that the table of partitions has too: joining the two for a report takes GB for millions of rows."""
 PROFILES: Final = "profiles.pickle"
 RESOLVED: Final = "resolved"
 
@@ -38,7 +38,7 @@ class Mark:
     """How far the files were written."""
 
     rows: int
-    """All rows, those of the tail too."""
+    """Number of all rows, including those of the tail."""
     end: int
     """Bytes of the main file."""
     tail: int
@@ -48,7 +48,7 @@ class Mark:
 
 
 class SpillStream:
-    """One Arrow IPC stream being written."""
+    """An Arrow IPC stream that is being written."""
 
     def __init__(self, path: str, schema: pa.Schema) -> None:
         self._file = pa.BufferedOutputStream(pa.OSFile(path, "wb"), BUFFERED)
@@ -56,14 +56,14 @@ class SpillStream:
         self._file.flush()
 
     def write(self, batch: pa.RecordBatch) -> int:
-        """Takes rows; bytes of the file, which are on disk by then."""
+        """Writes rows; returns the size of the file in bytes, which are on disk by then."""
         self._writer.write_batch(batch)
         self._file.flush()
         return self._file.tell()
 
     @property
     def end(self) -> int:
-        """Bytes so far."""
+        """Number of bytes so far."""
         return self._file.tell()
 
     def close(self) -> None:
@@ -72,7 +72,7 @@ class SpillStream:
 
 
 class Spill:
-    """A table being written: large batches in one file, the last rows in another."""
+    """A table that is being written: large batches in one file, the last rows in another."""
 
     def __init__(self, folder: str, name: str, schema: pa.Schema, batch_rows: int = HELD_ROWS) -> None:
         """`batch_rows`: rows of a large batch."""
@@ -85,7 +85,9 @@ class Spill:
         self.rows = 0
 
     def write(self, batch: pa.RecordBatch) -> Mark:
-        """Takes rows; how far the files are. A large batch is written as it is: to join it with others would copy it."""
+        """Writes rows; returns how far the files are. A large batch is written as it is, since joining it with others would
+        copy it.
+        """
         if not batch.num_rows:
             return self.mark
         self.rows += batch.num_rows
@@ -113,7 +115,7 @@ class Spill:
         return Mark(self.rows, self._main.end, self._tail, self._tail_stream.end if self._tail_stream is not None else 0)
 
     def _flush(self) -> None:
-        """What waits becomes one large batch, and the tail begins anew."""
+        """Writes the waiting rows as one large batch, and begins a new tail."""
         if self._waiting:
             for batch in joined(self._pending, self._schema):
                 self._main.write(batch)
@@ -121,14 +123,14 @@ class Spill:
         self._end_tail()
 
     def _end_tail(self) -> None:
-        """The next tail has another file."""
+        """Ends the tail, so that the next one has another file."""
         if self._tail_stream is not None:
             self._tail_stream.close()
             self._tail_stream = None
             self._tail += 1
 
     def close(self) -> Mark:
-        """No more rows come: all of them are in the main file."""
+        """Completes the table: all rows are in the main file."""
         self._flush()
         mark = self.mark
         self._main.close()
@@ -140,12 +142,12 @@ def main_path(folder: str, name: str) -> str:
 
 
 def tail_path(folder: str, name: str, number: int) -> str:
-    """A tail of a table."""
+    """The path of a tail of a table."""
     return os.path.join(folder, f"{name}-tail-{number}.arrow")
 
 
 class Mapped:
-    """One IPC stream being read, as far as it was announced."""
+    """An IPC stream that is read as far as it was announced."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -153,11 +155,11 @@ class Mapped:
         self._end = 0
         self._maps: list[mmap.mmap] = []
         self._earlier: list[ReferenceType[mmap.mmap]] = []
-        """Mappings before those, which stay for as long as someone looks at their batches."""
+        """Earlier mappings, which remain as long as their batches are referenced."""
         self.batches: list[pa.RecordBatch] = []
 
     def grow(self, end: int) -> list[pa.RecordBatch]:
-        """Maps up to `end`; the batches that are new."""
+        """Maps up to `end`; returns the new batches."""
         if end <= self._end:
             return []
         if len(self._maps) >= MAPS_MAX:
@@ -184,8 +186,9 @@ class Mapped:
         return fresh
 
     def release(self) -> None:
-        """The system may have the pages back, which count as memory of this process once they were looked at; they are mapped
-        again as they are needed. Linux only."""
+        """Releases the pages, which count as memory of this process once they were read; they are mapped again when needed.
+        Linux only.
+        """
         if hasattr(mmap, "MADV_DONTNEED"):
             for pages in (*self._maps, *(one() for one in self._earlier)):
                 if pages is not None:
@@ -211,7 +214,7 @@ class Pages:
             self._tail.grow(mark.tail_end)
 
     def _forget(self, number: int) -> None:
-        """Removes the tails before a number: their rows are in the main file, or in this one."""
+        """Removes the tails before a number: their rows are in the main file, or in the present tail."""
         for old in range(self._tail_number, number):
             with suppress(FileNotFoundError):
                 os.unlink(tail_path(self._folder, self._name, old))
@@ -223,7 +226,7 @@ class Pages:
 
     @property
     def main(self) -> Sequence[pa.RecordBatch]:
-        """Large batches, which stay as they are."""
+        """Large batches, which do not change."""
         return self._main.batches
 
     @property
@@ -243,21 +246,21 @@ def unpickled(path: str) -> Any:
 
 
 def mapped_whole(path: str) -> Mapped:
-    """A stream that was written to its end."""
+    """A stream that was written completely."""
     mapped = Mapped(path)
     mapped.grow(os.path.getsize(path) - END_OF_STREAM)
     return mapped
 
 
 def read_file(path: str) -> pa.Table:
-    """A table that was written to its end."""
+    """A table that was written completely."""
     mapped = mapped_whole(path)
     assert mapped._schema is not None
     return pa.Table.from_batches(mapped.batches, mapped._schema)
 
 
 def learned(folder: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Batches of exchanges with what the end of the capture knows better."""
+    """Batches of exchanges with the facts known at the end of the capture."""
     path = main_path(folder, RESOLVED)
     if not os.path.exists(path):
         yield from batches

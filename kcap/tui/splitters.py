@@ -1,7 +1,7 @@
 """Edges between panes that can be dragged with the mouse.
 
-In: presses on the line at the top or at the left of a pane. Out: messages: the wanted position of the edge, and the release of
-the mouse button. Law: the screen that lays out the panes decides where the edge goes; a press elsewhere does nothing.
+In: presses on the line at the top or left of a pane. Out: messages: the requested position of the edge, and the release of the
+mouse button. Law: the screen that lays out the panes decides where the edge goes; a press elsewhere does nothing.
 """
 
 from textual import events
@@ -11,23 +11,23 @@ from textual.widget import Widget
 
 
 class Edges(Widget):
-    """What a part with such edges has."""
+    """Base class of widgets with such edges."""
 
     dragging = ""
-    """The edge that is held: `top`, `left` or none."""
+    """The edge that is dragged: `top`, `left` or none."""
 
     class Dragged(Message):
-        """An edge is wanted elsewhere: its side of the part, column and line of the screen."""
+        """Posted while an edge is dragged: its side of the widget, column and line of the screen."""
 
         def __init__(self, part: Widget, side: str, x: int, y: int) -> None:
             super().__init__()
             self.part, self.side, self.x, self.y = part, side, x, y
 
     class Dropped(Message):
-        """The edge was released."""
+        """Posted when the edge was released."""
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
-        """An edge is held."""
+        """Begins dragging an edge."""
         left, top = bool(self.styles.border_left[0]), bool(self.styles.border_top[0])
         self.dragging = "left" if left and event.x == 0 else "top" if top and event.y == 0 else ""
         if self.dragging:
@@ -49,14 +49,14 @@ class Edges(Widget):
 
 
 class SplitFrame(Edges, Vertical):
-    """A column of parts with edges."""
+    """A column of widgets with edges."""
 
 
 class SplitSide(Edges, VerticalScroll):
-    """Parts that scroll, with edges."""
+    """Scrolling widgets with edges."""
 
     class Resized(Message):
-        """There is another width for texts."""
+        """Posted when the width for texts changed."""
 
     def on_resize(self) -> None:
         self.post_message(SplitSide.Resized())

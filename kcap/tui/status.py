@@ -1,7 +1,7 @@
 """Formats the title and the status line: reading progress, cursor position, errors. Free of widgets.
 
-In: a capture model, a list model. Out: texts of a width. Law: a text is never wider than its line; an error is shown with its
-remedy.
+In: a capture model, a list model. Out: texts of a given width. Law: a text is never wider than its line; an error is shown with
+its remedy.
 """
 
 import os
@@ -26,13 +26,13 @@ RATE_SECONDS: Final = 2.0
 
 
 class Pulse:
-    """The rate of reading, over the last seconds."""
+    """The rate of reading over the last seconds."""
 
     def __init__(self) -> None:
         self._seen: deque[tuple[float, int]] = deque()
 
     def rate(self, count: int) -> float:
-        """Bytes a second."""
+        """Bytes per second."""
         now = time.monotonic()
         self._seen.append((now, count))
         while len(self._seen) > 1 and now - self._seen[1][0] >= RATE_SECONDS:
@@ -42,7 +42,7 @@ class Pulse:
 
 
 def names(paths: list[str], room: int) -> str:
-    """The files, as far as there is room."""
+    """The names of the files, as far as there is room."""
     files = ["standard input" if path == "-" else os.path.basename(path.rstrip("/")) or path for path in paths]
     text = ", ".join(files)
     if len(text) > room and len(files) > 1:
@@ -60,7 +60,7 @@ def progress(pulse: Pulse, book: CaptureModel, width: int) -> Text:
             right = f"● live{speed}, {count(status.packets, 'packet')}  Ctrl+S stop"
         elif status.total:
             part = min(1.0, status.bytes / status.total)
-            speed = speed if part < 1 else ""  # what is left is to make tables of what was read
+            speed = speed if part < 1 else ""  # what remains is to make tables of what was read
             right = f"reading {lying_bar(round(part * BAR * 8)):<{BAR}} {part:4.0%}{speed}  Ctrl+S stop"
         else:
             right = f"reading {status.bytes / 1e6:.1f} MB{speed}  Ctrl+S stop"
@@ -82,14 +82,14 @@ def progress(pulse: Pulse, book: CaptureModel, width: int) -> Text:
 
 
 def connected(book: CaptureModel) -> str:
-    """How many connections there are: as many as Conversations shows; those that were recognized as Kafka where others are."""
+    """The number of connections that the view of conversations shows, and of those recognized as Kafka if there are others."""
     kafka, table = book.status.connections, book.table("connections")
     every = table.num_rows if table is not None else kafka
     return count(every, "connection") + (f" ({kafka:,} Kafka)" if kafka != every else "")
 
 
 def unread(status: ReaderStatus) -> str:
-    """Files of which nothing was read, and those with packets of a link that is not read; a file that was cut is neither."""
+    """Files of which nothing was read, and files with packets of an unsupported link type; truncated files are neither."""
     read = {file.path: file.packets - sum(file.unread_links.values()) for file in status.files}
     cut = {file.path for file in status.files if not file.complete}
     failed = {path for path, _ in status.failed} - cut
@@ -119,7 +119,9 @@ def trouble(book: CaptureModel) -> str:
 
 
 def position(view: ListModel, item: Item | None, dump: Dump | None, width: int, cell: str = "") -> Text:
-    """The status line: where the cursor is, and what the key `a` would filter by. `cell`: the filter of the list's cell."""
+    """The status line: the position of the cursor, and the filter that the key `a` would apply. `cell`: the filter of the
+    list's cell.
+    """
     where = f"{view.cursor + 1:,}/{len(view):,}" if len(view) else "0/0"
     if view.marks:
         where += f"  {len(view.marks):,} marked"

@@ -1,7 +1,7 @@
-"""Textual's driver of a terminal, for terminals that go away, processes that are stopped, and keys that come in one read.
+"""Textual's terminal driver, extended for terminals that go away, stopped processes, and keys that arrive in one read.
 
-In: bytes of the terminal. Out: the same events as Textual's driver, and what the screens draw. Law: no thread waits for a
-terminal that is gone: the app leaves; the terminal is read by one thread; Escape and the key behind it are two keys.
+In: bytes of the terminal. Out: the same events as Textual's driver, and the output of the screens. Law: no thread waits for a
+terminal that is gone: the app exits. One thread reads the terminal. Escape and the key after it are two keys.
 """
 
 import errno
@@ -20,13 +20,13 @@ from kcap.runtime import give_up
 
 ESCAPE: Final = "\x1b"
 LONGER: Final = "[Ofb"
-"""What follows an escape in a sequence of a terminal: CSI and SS3 (ECMA-48), and the keys that move by words in a line."""
+"""Characters that continue an escape sequence of a terminal: CSI and SS3 (ECMA-48), and the keys that move by words."""
 HANGUP: Final = 128 + signal.SIGHUP
-"""Exit code of a program that SIGHUP ends."""
+"""Exit code of a program ended by SIGHUP."""
 
 
 class KeyParser(XTermParser):
-    """Reads Alt and a key as Escape and the key: kcap has no key with Alt, and both are the same bytes."""
+    """Parses Alt and a key as Escape and the key: kcap has no key with Alt, and both are the same bytes."""
 
     def _sequence_to_key_events(self, sequence: str, alt: bool = False) -> Iterable[events.Key]:
         if len(sequence) == 2 and sequence[0] == ESCAPE and sequence[1] not in LONGER:
@@ -37,11 +37,12 @@ class KeyParser(XTermParser):
 
 
 class LastingFile:
-    """A file that takes what is written also when it is gone: Textual's thread that writes would end with an exception, and all
-    others would wait for room in its queue."""
+    """A file that accepts writes even if the terminal is gone: Textual's writing thread would otherwise end with an exception,
+    and all others would wait for room in its queue.
+    """
 
     def __init__(self, file: IO[str], gone: Callable[[], None]) -> None:
-        """`gone` is called at each write that fails, from the thread that writes."""
+        """`gone` is called after each failed write, from the writing thread."""
         self._file, self._gone = file, gone
 
     def write(self, text: str) -> int:
@@ -59,7 +60,7 @@ class LastingFile:
             self._drop(error)
 
     def _drop(self, error: Exception) -> None:
-        """Lets go what is still held. The number of a closed descriptor may be that of another file by now."""
+        """Drops pending text. The number of a closed descriptor may belong to another file by now."""
         if isinstance(error, OSError) and error.errno != errno.EBADF:
             with suppress(OSError):
                 give_up(self._file.fileno())
@@ -75,14 +76,17 @@ class TerminalDriver(LinuxDriver):
         self._file: Any = LastingFile(self._file, self._left)
 
     def _left(self) -> None:
-        """The terminal is gone: the thread that reads it, where it is at its end for ever, stops, and the app leaves."""
+        """Handles the loss of the terminal: stops the thread that reads it, which would see its end forever, and
+        exits the app.
+        """
         self.exit_event.set()
-        with suppress(RuntimeError):  # the loop is closed: the app is leaving
+        with suppress(RuntimeError):  # the loop is closed: the app is exiting
             self._loop.call_soon_threadsafe(lambda: self._app.exit(return_code=HANGUP))
 
     def _sigcont_application(self, *_: Any) -> None:
-        """Goes on after a stop. A terminal that hangs up sends SIGCONT as well (tty_ioctl(4)), where nothing was stopped:
-        another start would begin a second thread that reads keys."""
+        """Resumes after a stop. A terminal that hangs up sends SIGCONT as well (tty_ioctl(4)), without a stop before it:
+        resuming then would start a second thread that reads keys.
+        """
         if self._must_signal_resume:
             super()._sigcont_application()
         else:

@@ -1,7 +1,7 @@
 """Computes latency over time, in as many steps as the width allows. Free of widgets.
 
-In: rows, those that pass the filter. Out: for each step of time the highest latency, the number of exchanges, whether any
-failed. Law: each exchange counts in one step; long polls do not count as slow.
+In: rows, those that pass the filter. Out: for each time step the highest latency, the number of exchanges, whether any failed.
+Law: each exchange counts in one step; long polls do not count as slow.
 """
 
 from collections.abc import Iterator
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from kcap.tui.row_index import Numbers, RowIndex
 
 LEAST_US: Final = 1
-"""A step is no shorter: times of rows are no finer."""
+"""Minimum length of a step, which is the resolution of rows' times."""
 
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """Steps of time."""
+    """Time steps."""
 
     first_us: int
     step_us: int
@@ -50,7 +50,7 @@ class Timeline:
         return drill_down.between(start * 1000, (self.first_us + (max(first, last) + 1) * self.step_us) * 1000)
 
     def line(self, shown: tuple[int, int] | None, chosen: tuple[int, int] | None) -> Line:
-        """The picture. `shown`: first and last step of the rows in sight; `chosen`: those that are selected."""
+        """The picture. `shown`: first and last step of the visible rows; `chosen`: the selected ones."""
         parts = shares(self.slowest, logarithmic=True)
         out: Line = []
         for at, part in enumerate(parts):
@@ -72,13 +72,13 @@ class Timeline:
 
 
 def timeline(rows: "RowIndex", passing: "Numbers | None", steps: int) -> Timeline | None:
-    """The steps; None where there is no row. Takes its time: call it in a thread. It copies one batch of rows at a time, beside
-    a byte for each row where `passing` are those that count.
+    """The steps; None if there is no row. Slow: call it in a thread. It copies one batch of rows at a time, and a byte for each
+    row if `passing` restricts the rows.
     """
     wanted = None
     if passing is not None and len(passing) < len(rows) - rows.first:
         wanted = np.zeros(len(rows) - rows.first, np.bool_)
-        for start in range(0, len(passing), PLACES_AT_ONCE):  # numpy widens the numbers that it takes as places
+        for start in range(0, len(passing), PLACES_AT_ONCE):  # numpy widens the numbers that it takes as positions
             wanted[passing[start : start + PLACES_AT_ONCE] - rows.first] = True
     spans = [(int(times.min()), int(times.max())) for (times,) in parts(rows, wanted, "time") if len(times)]
     if not spans or steps < 1:
@@ -97,7 +97,7 @@ def timeline(rows: "RowIndex", passing: "Numbers | None", steps: int) -> Timelin
 
 
 def parts(rows: "RowIndex", wanted: "NDArray[np.bool_] | None", *columns: "str | Filter") -> "Iterator[list[NDArray[Any]]]":
-    """Batch by batch the values of columns, or whether rows pass a filter, of the rows that are wanted."""
+    """Batch by batch, the values of columns, or whether rows pass a filter, for the wanted rows."""
     for number, batch in rows.scan():
         made = [
             numeric(batch.column(one)) if isinstance(one, str) else mask(one, batch.select(list(columns_of(one))))

@@ -1,7 +1,7 @@
 """A tree as lines that expand and collapse. Free of widgets.
 
-In: items whose children are built on expansion. Out: the visible lines. Law: the lines are a walk through the expanded items;
-a long list shows its first entries and a line for the rest.
+In: items whose children are built on expansion. Out: the visible lines. Law: the lines are a walk through the expanded items; a
+long list shows its first entries and a line for the rest.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,23 +14,23 @@ if TYPE_CHECKING:
     from kcap.decode.nodes import Node
 
 CAP: Final = 200
-"""Entries shown at once; the rest comes on demand."""
+"""Number of entries shown at once; the rest on demand."""
 
 
 @dataclass(slots=True)
 class Item:
     line: Line
     name: str
-    """Name that finds the line again in the next exchange."""
+    """Name by which the line is found again in the next exchange."""
     make: Callable[[], Sequence["Item"]] | None = None
-    """Its children; None where it has none."""
+    """Builds its children; None if it has none."""
     open: bool = False
     filter: str | None = None
     """Its display filter."""
     value: str = ""
-    """What is copied."""
+    """The text to copy."""
     side: str = ""
-    """`request` or `response`, where it is about bytes."""
+    """`request` or `response`, if it concerns bytes."""
     node: "Node | None" = None
     depth: int = 0
     more: bool = False
@@ -56,7 +56,7 @@ class Outline:
         self.cursor = max(0, min(self.cursor, len(self.lines) - 1))
 
     def _inside(self, item: Item, skip: int = 0) -> list[Item]:
-        """The lines below an item that is open."""
+        """The lines below an expanded item."""
         made = list(item.make()) if item.make is not None else []
         out: list[Item] = []
         for child in made[skip : skip + CAP]:
@@ -75,7 +75,7 @@ class Outline:
         return self.lines[self.cursor] if self.cursor < len(self.lines) else None
 
     def _end(self, at: int) -> int:
-        """The line behind everything below a line."""
+        """The line after everything below a line."""
         end = at + 1
         while end < len(self.lines) and self.lines[end].depth > self.lines[at].depth:
             end += 1
@@ -97,11 +97,11 @@ class Outline:
             self.cursor = at
 
     def toggle(self, at: int) -> None:
-        """Opens what is closed, closes what is open."""
+        """Expands or collapses the line."""
         self.set(at, wanted=not self.lines[at].open)
 
     def left(self) -> None:
-        """Closes the line under the cursor, or goes to the one above it."""
+        """Collapses the line under the cursor, or moves to its parent."""
         item = self.current
         if item is not None and item.open and item.make is not None:
             self.set(self.cursor, wanted=False)
@@ -109,7 +109,7 @@ class Outline:
             self.up()
 
     def up(self) -> None:
-        """Goes to the line that holds the one under the cursor."""
+        """Moves to the parent of the line under the cursor."""
         item = self.current
         if item is None or not item.depth:
             return
@@ -119,7 +119,7 @@ class Outline:
         self.cursor = at
 
     def right(self) -> None:
-        """Opens the line under the cursor, or goes into it."""
+        """Expands the line under the cursor, or moves to its first child."""
         item = self.current
         if item is None or (item.make is None and not item.more):
             return
@@ -129,7 +129,7 @@ class Outline:
             self.set(self.cursor, wanted=True)
 
     def set_all(self, at: int, *, wanted: bool, most: int = 2000) -> None:
-        """Opens or closes a line and everything below it, as far as `most` lines."""
+        """Expands or collapses a line and everything below it, up to `most` lines."""
         if not wanted:
             for below in self.lines[at : self._end(at)]:
                 below.open = below.open and below is self.lines[at]
@@ -150,7 +150,7 @@ class Outline:
 
     # -- bytes --------------------------------------------------------------------------------------------------------
     def find(self, side: str, buffer: int, offset: int) -> bool:
-        """Opens what holds a byte and puts the cursor on the innermost line; whether there is one."""
+        """Expands the lines that contain a byte and moves the cursor to the innermost one; returns whether there is one."""
         at = next((at for at, item in enumerate(self.lines) if item.side == side and item.node is not None), None)
         if at is None:
             return False
@@ -168,7 +168,7 @@ class Outline:
         return True
 
     def _step(self, at: int, side: str, buffer: int, offset: int) -> int | None:
-        """The line right below that leads to a byte."""
+        """The line directly below that leads to a byte."""
         item, end = self.lines[at], self._end(at)
         below = at + 1
         while below < end:
@@ -193,7 +193,7 @@ class Outline:
 
     # -- the next exchange --------------------------------------------------------------------------------------------
     def opened(self) -> dict[tuple[str, ...], bool]:
-        """Which lines are open, by their names from the root down."""
+        """The names of the expanded lines, from the root down."""
         path: list[str] = []
         found: dict[tuple[str, ...], bool] = {}
         for item in self.lines:
@@ -204,7 +204,7 @@ class Outline:
         return found
 
     def reopen(self, roots: Sequence[Item], opened: dict[tuple[str, ...], bool]) -> None:
-        """Another tree, in which what is called as before is open as before."""
+        """Replaces the tree; lines with the same names as before are expanded as before."""
         self.show(roots)
         at = 0
         path: list[str] = []
@@ -223,7 +223,7 @@ def _holds(node: "Node", buffer: int, offset: int) -> bool:
 
 
 def _leads(node: "Node", buffer: int, offset: int) -> bool:
-    """Whether a node holds a byte, or what the byte's buffer was made from."""
+    """Whether a node contains a byte, or the bytes from which the byte's buffer was made."""
     entries = node.buffers.entries
     while buffer != node.buffer:
         made = entries[buffer]

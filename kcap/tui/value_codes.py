@@ -1,8 +1,8 @@
-"""Numbers of the distinct values of text columns, by which filters look at each value once and not at each row.
+"""Numbers the distinct values of text columns, so that filters examine each value once and not each row.
 
-In: the rows of a capture that was read to its end, a batch at a time. Out: a file with the values, and one with the number of
-each row's value, in batches as the rows are. Law: a filter passes the same rows with these files and without them. A column
-with more values than numbers, or with long ones, has none.
+In: the rows of a completely read capture, batch by batch. Out: a file with the values, and one with the number of each row's
+value, in the same batches as the rows. Law: a filter selects the same rows with and without these files. Columns with too many
+or too long values have none.
 """
 
 import os
@@ -29,11 +29,11 @@ NUMBERED: Final = (
     "connection", "client_ip", "server_ip", "api", "client_id", "principal", "outcome", "reason", "error", "topics", "group_id",
     "transactional_id", "flags", "codecs", "software_name", "software_version", "sasl_mechanism", "version_verdict",
 )  # fmt: skip
-"""The text columns that have numbers, which filters are mostly on: each takes some 25 ns a row, unless it is null."""
+"""The text columns that are numbered, which most filters use: each takes some 25 ns per row, unless it is null."""
 
 
 def write_codes(folder: str, batches: Iterable[pa.RecordBatch], release: Callable[[], None]) -> None:
-    """Writes both files. `release` is called behind each batch. Raises OSError."""
+    """Writes both files. `release` is called after each batch. Raises OSError."""
     columns = {name: _Column() for name in NUMBERED}
     codes = pa.schema([(name, pa.uint16()) for name in columns])
     stream = SpillStream(main_path(folder, UNFINISHED), codes)
@@ -57,17 +57,17 @@ def write_codes(folder: str, batches: Iterable[pa.RecordBatch], release: Callabl
 
 
 class _Column:
-    """One column being numbered."""
+    """A column while it is numbered."""
 
     def __init__(self) -> None:
         self.numbers: dict[Any, int] = {}
         """Value, a text or the tuple of a list -> its number."""
         self.full = False
-        """There were too many values."""
+        """Whether there were too many values."""
         self._bytes = 0
 
     def codes(self, column: Any) -> "NDArray[np.uint16]":
-        """The numbers of some rows' values; they mean nothing once there are too many."""
+        """The numbers of some rows' values; meaningless once there are too many."""
         if self.full:
             return np.zeros(len(column), np.uint16)
         if column.null_count == len(column):
@@ -78,7 +78,7 @@ class _Column:
         return self._of(words)[places]
 
     def _of(self, values: list[Any]) -> "NDArray[np.uint16]":
-        """The numbers of values, new ones where they have none."""
+        """The numbers of values; new values get new numbers."""
         for value in values:
             if value not in self.numbers:
                 self.numbers[value] = len(self.numbers)
@@ -89,7 +89,7 @@ class _Column:
         return np.array([self.numbers[value] for value in values], np.uint16)
 
     def _lists(self, column: Any) -> "NDArray[np.uint16]":
-        """The numbers of lists: those of one length are looked at together."""
+        """The numbers of lists; lists of the same length are processed together."""
         entries, words = arrow.coded(arrow.flattened(column), nulls_too=True)
         there = ~arrow.absent(column)
         sizes = np.bincount(arrow.parents(column), minlength=len(column))
@@ -111,7 +111,7 @@ class _Column:
 
 
 class ValueCodes:
-    """The files in a folder, mapped when they are needed first; there are none before the capture was read."""
+    """The files in a folder, mapped when they are first needed; they do not exist before the capture was read."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
@@ -119,7 +119,7 @@ class ValueCodes:
         self.values: NumberedValues | None = None
 
     def codes(self) -> list[pa.RecordBatch]:
-        """The numbers of each batch; none where there are no files yet."""
+        """The numbers of each batch; none if the files do not exist yet."""
         if self._codes is None and os.path.exists(main_path(self._folder, CODES)):
             self.values = NumberedValues(mapped_whole(main_path(self._folder, VALUES)).batches[0])
             self._codes = mapped_whole(main_path(self._folder, CODES))

@@ -1,7 +1,7 @@
-"""Computes what the view of versions shows from the profiles of connections; those of a large capture in a process of its own.
+"""Computes the view of versions from the profiles of connections; for large captures in a separate process.
 
 In: the file of profiles that the reading process wrote. Out: plain values: the report, rows of connections, stories. Law: both
-forms give the same; keys never wait for profiles of a large capture to be loaded, and their memory goes with the view.
+forms give the same. Keys never wait while profiles of a large capture are loaded, and their memory is freed with the view.
 """
 
 import os
@@ -26,29 +26,29 @@ START: Final = "import sys; from kcap.tui.versions_source import main; main(sys.
 
 @dataclass(frozen=True, slots=True)
 class VersionsRequest:
-    """What the view asks for."""
+    """A request of the view."""
 
     files: Sequence[str]
     target: str
-    """The release of Kafka that clients are held against."""
+    """The release of Kafka that clients are checked against."""
     text: str = ""
     """The display filter."""
     connections: Collection[str | None] = ()
-    """Connections with an exchange that passes the filter, where there is one."""
+    """Connections with an exchange that passes the filter, if there is a filter."""
 
 
 @dataclass(frozen=True, slots=True)
 class VersionsPage:
-    """What all sections are made of."""
+    """The data of all sections."""
 
     made: "Row"
     """The report."""
     rows: "list[Row]"
-    """Of connections: those with the most trouble where they are too many."""
+    """Rows of connections; if there are too many, those with the most trouble."""
     connections: int
-    """How many there are."""
+    """Number of connections."""
     spoke: frozenset[str]
-    """Connections with exchanges, of those that diagnoses name."""
+    """Of the connections that diagnoses name, those with exchanges."""
 
 
 class VersionsSource(Protocol):
@@ -57,13 +57,13 @@ class VersionsSource(Protocol):
     def page(self, request: VersionsRequest) -> VersionsPage: ...
 
     def story(self, uid: str) -> "Row | None":
-        """How a connection of the last page negotiated versions; None where that cannot be said at once."""
+        """How a connection of the last page negotiated versions; None if that is not available at once."""
 
     def close(self) -> None: ...
 
 
 class VersionsInside:
-    """In this process."""
+    """Computes in this process."""
 
     def __init__(self, profiles: "ConnectionProfiles") -> None:
         self._all = profiles
@@ -101,7 +101,7 @@ class VersionsInside:
 
 
 class VersionsProcess:
-    """In a process of its own, which ends with `close`, or with this process."""
+    """Computes in a separate process, which ends with `close`, or with this process."""
 
     def __init__(self, path: str) -> None:
         self._line, theirs = Pipe()
@@ -114,7 +114,7 @@ class VersionsProcess:
         theirs.close()
 
     def page(self, request: VersionsRequest) -> VersionsPage:
-        """What all sections are made of; takes its time. Raises what the other process did, EOFError where it was ended."""
+        """The data of all sections. Slow. Raises the exceptions of the other process, EOFError if it was ended."""
         with self._turn:
             found = self._answer_to(request)
         assert isinstance(found, VersionsPage)
@@ -144,12 +144,12 @@ class VersionsProcess:
 
 
 def source_of(path: str) -> VersionsSource:
-    """Computes in this process where the profiles are few."""
+    """The source: in this process if there are few profiles."""
     return VersionsInside(unpickled(path)) if os.path.getsize(path) <= PROFILES_INSIDE_BYTES else VersionsProcess(path)
 
 
 def main(words: Sequence[str]) -> None:
-    """The process: answers requests until the other end of the line is gone."""
+    """Runs the process: serves requests until the other end of the connection closes."""
     from kcap.runtime import for_tables, give_way
     from kcap.tui.reader_main import NICER
 

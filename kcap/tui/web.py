@@ -1,8 +1,8 @@
 """Serves the terminal UI to a browser, through textual-serve.
 
 In: the command line of the terminal UI, an address of this machine. Out: a web server until Ctrl-C. Law: the token in the
-printed address works once; every later request needs the cookie that it was exchanged for, and names this server as its host
-(a page of another site that resolves to this machine gets nothing); the page loads nothing from elsewhere.
+printed address works once. Every later request needs the cookie that the browser got for it, and must name this server as its
+host, so that a page of another site that resolves to this machine gets nothing. The page loads nothing from elsewhere.
 """
 
 import hmac
@@ -23,16 +23,16 @@ new MutationObserver((_, observer) => terminal() && (terminal().focus(), observe
   .observe(document, {childList: true, subtree: true});
 addEventListener("focus", () => terminal()?.focus());
 </script>"""
-"""Keys go to the terminal as soon as there is one; the page of textual-serve waits for a click."""
+"""Gives the terminal the focus as soon as it exists; the page of textual-serve waits for a click."""
 
 
 class WebServer(Server):  # type: ignore[misc]
     """The server of one capture."""
 
     def __init__(self, arguments: Sequence[str], host: str, port: int, title: str) -> None:
-        """`arguments`: program and arguments of a terminal UI; each page that is opened runs one. Port 0: any free one.
+        """`arguments`: program and arguments of a terminal UI; each opened page runs one. Port 0: any free one.
 
-        Raises OSError where the address cannot be listened on.
+        Raises OSError if the address cannot be listened on.
         """
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self.socket = socket.socket(family, socket.SOCK_STREAM)
@@ -51,7 +51,7 @@ class WebServer(Server):  # type: ignore[misc]
 
     @property
     def address(self) -> str:
-        """What is typed into a browser, once."""
+        """The address to open in a browser, which works once."""
         return f"{self.public_url}/?token={self.token}"
 
     async def _make_app(self) -> web.Application:
@@ -61,7 +61,7 @@ class WebServer(Server):  # type: ignore[misc]
         return app
 
     async def on_startup(self, app: web.Application) -> None:
-        """Prints nothing: the command says where the server is."""
+        """Prints nothing, since the command prints the address."""
 
     def guard(self) -> Any:
         """Refuses requests with neither the token nor the cookie."""

@@ -15,10 +15,10 @@ from kcap.tui.views.styled_lines import TextLine
 
 
 class Banner(TextLine):
-    """The problems of the capture in a line, where it has any; a click opens their view."""
+    """A line with the problems of the capture, if there are any; a click opens their view."""
 
     def show(self, found: dict[str, Any] | None, width: int) -> None:
-        """Shows conclusions, None for none yet."""
+        """Shows conclusions; None if there are none yet."""
         text = clean(banner(found["check"] if found is not None else None))
         self.set_class(bool(text), "-found")
         if text:

@@ -28,7 +28,7 @@ class Bytes(Lines):
     ]
 
     class Moved(Message):
-        """Another byte is under the cursor."""
+        """Posted when another byte is under the cursor."""
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
@@ -37,7 +37,7 @@ class Bytes(Lines):
 
     @property
     def room(self) -> int:
-        """Signs of a line."""
+        """Characters per line."""
         return max(20, self.scrollable_content_region.width)
 
     def renew(self) -> None:
@@ -85,7 +85,7 @@ class Bytes(Lines):
         self.go(0 if side < 0 else len(self.dump.data) - 1)
 
     def on_click(self, event: events.Click) -> None:
-        """A byte, in hex or as text."""
+        """Selects a byte, in hex or as text."""
         per = self.dump.per_line(self.room)
         x = event.x - OFFSET - 2
         hexes = per * 3 + (per > 8)

@@ -43,13 +43,13 @@ class Detail(Lines):
     ]
 
     class Moved(Message):
-        """Another line is under the cursor."""
+        """Posted when another line is under the cursor."""
 
     class MenuRequested(Message):
-        """The menu of filters for the line was requested."""
+        """Posted when the menu of filters for the line is requested."""
 
     class Resized(Message):
-        """The tree has another width, which its sentences must follow."""
+        """Posted when the tree has another width, to which its sentences must be wrapped."""
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
@@ -111,11 +111,11 @@ class Detail(Lines):
     action_up = outlined(Outline.up)
 
     def action_slide(self, by: int) -> None:
-        """Moves sideways, for long values."""
+        """Scrolls sideways, for long values."""
         self.scroll_aside_to(max(0, self.scroll_offset.x + by))
 
     def on_click(self, event: events.Click) -> None:
-        """A line; its sign opens it."""
+        """Selects a line; a click on its sign expands or collapses it."""
         at = self.scroll_offset.y + event.y
         if at >= len(self.outline.lines):
             return

@@ -33,16 +33,16 @@ class Opened:
     found: "FrameBytes"
     connection: dict[str, Any] | None
     note: str = ""
-    """What the user noted about it."""
+    """The user's note about it."""
     findings: Sequence[dict[str, Any]] = ()
-    """Problems of the capture that it is a part of."""
+    """Problems of the capture that concern it."""
 
 
 class ExchangePane(Edges, Container):
     """Tree and bytes."""
 
     class Moved(Message):
-        """Another line or byte is under the cursor."""
+        """Posted when another line or byte is under the cursor."""
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
@@ -94,14 +94,14 @@ class ExchangePane(Edges, Container):
 
     @on(Detail.Moved)
     def walked(self, _event: Detail.Moved) -> None:
-        """Another line of the tree: its bytes."""
+        """Shows the bytes of another line of the tree."""
         item = self.detail.outline.current
         if not self._linking:
             self._show_bytes(item)
         self.post_message(self.Moved())
 
     def _show_bytes(self, item: Item | None) -> None:
-        """Shows the bytes that a line is about."""
+        """Shows the bytes of a line."""
         pane, opened = self.hexes, self.opened
         if opened is None:
             pane.dump = Dump()
@@ -143,7 +143,7 @@ class ExchangePane(Edges, Container):
 
     @on(Bytes.Moved)
     def pointed(self, _event: Bytes.Moved) -> None:
-        """Another byte: the line that explains it."""
+        """Selects the line that explains another byte."""
         dump = self.hexes.dump
         if self.detail.outline.find(dump.side, dump.buffer, dump.cursor - dump.shift):
             item = self.detail.outline.current

@@ -1,7 +1,7 @@
 """The list of exchanges: one line each, for any number of them.
 
-In: a `ListModel`. Out: messages: the cursor moved, an exchange was opened, a head was clicked. Law: only visible rows are
-rendered, and each once while nothing changes.
+In: a `ListModel`. Out: messages: the cursor moved, an exchange was opened, a heading was clicked. Law: only visible rows are
+rendered, and each only once while nothing changes.
 """
 
 from typing import ClassVar
@@ -20,7 +20,7 @@ from kcap.tui.views.paint import PANE_CSS, Lines
 from kcap.tui.views.sheet import Line
 
 CACHED_SCREENS = 4
-"""Rendered rows that are cached, in screens."""
+"""Number of rendered rows that are cached, in screens."""
 TONED = frozenset({"call", "result", "latency"})
 """Columns that take the tone of their row's rule."""
 
@@ -43,22 +43,22 @@ class ExchangeList(Lines):
     ]
 
     class Moved(Message):
-        """Opens the exchange under the cursor."""
+        """Posted when another exchange is under the cursor, which opens it."""
 
     class Chosen(Message):
-        """An exchange is opened."""
+        """Posted when an exchange is opened."""
 
     class Sorted(Message):
-        """Another order is wanted."""
+        """Posted when another order is requested."""
 
     class MenuRequested(Message):
-        """The menu of filters for the cell was requested."""
+        """Posted when the menu of filters for the cell is requested."""
 
     class Noted(Message):
-        """A mark was set or removed."""
+        """Posted when a mark was set or removed."""
 
     class Laid(Message):
-        """Columns are others than before."""
+        """Posted when the columns changed."""
 
     def __init__(self, view: ListModel, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
@@ -66,12 +66,12 @@ class ExchangeList(Lines):
         self.heads: list[tuple[Head, int]] = []
         self._page: dict[int, Cells] = {}
         self._strips: dict[int, Strip] = {}
-        """Rows of the page as they are painted where the cursor is not."""
+        """Rendered rows of the page, without the cursor."""
         self._known: int | None = None
         self.empty = ""
         """The message without rows."""
         self._held: int | None = None
-        """The column whose head, or whose edge, is held by the mouse."""
+        """The column whose heading, or whose edge, the mouse drags."""
         self._edge = self._dragged = False
 
     # -- what is shown ------------------------------------------------------------------------------------------------
@@ -83,11 +83,11 @@ class ExchangeList(Lines):
         self.refresh()
 
     def _forget(self) -> None:
-        """Makes rows again when they are painted next."""
+        """Discards rendered rows."""
         self._page, self._strips = {}, {}
 
     def _widen(self) -> None:
-        """Lays out again for a longer cell; cells are made again where other columns are shown."""
+        """Lays out again for a longer cell; discards rendered rows if other columns are shown."""
         before = [head for head, _ in self.heads]
         self._lay()
         if before != [head for head, _ in self.heads]:
@@ -103,7 +103,7 @@ class ExchangeList(Lines):
         self.virtual_size = Size(max(width, 1) if self.view.chosen else room, len(self.view) + 1)
 
     def on_resize(self, _event: events.Resize) -> None:
-        """Another width has room for other columns."""
+        """Chooses the columns that fit the new width."""
         self.renew()
 
     def notify_style_update(self) -> None:
@@ -112,26 +112,26 @@ class ExchangeList(Lines):
         self._strips = {}
 
     def _tell(self) -> None:
-        """Says so where another exchange is under the cursor."""
+        """Posts `Moved` if another exchange is under the cursor."""
         if self.view.current != self._known:
             self._known = self.view.current
             self.post_message(self.Moved())
 
     @property
     def head(self) -> Head | None:
-        """The column that the cursor is in."""
+        """The column of the cursor."""
         return self.heads[self.view.column][0] if self.view.column < len(self.heads) else None
 
     @property
     def in_sight(self) -> tuple[int, int] | None:
-        """Rows of the first and the last line."""
+        """Rows of the first and the last visible line."""
         first = self.view.number(self.scroll_offset.y)
         last = self.view.number(min(len(self.view), self.scroll_offset.y + max(1, self.size.height - 1)) - 1)
         return (first, last) if first is not None and last is not None else None
 
     # -- painting -----------------------------------------------------------------------------------------------------
     def cells(self, place: int) -> Cells | None:
-        """The row at a place; those in sight are made together."""
+        """The row at a position; all visible rows are made together."""
         if place not in self._page:
             first, count = self.scroll_offset.y, max(1, self.size.height)
             if not first <= place < first + count:
@@ -214,7 +214,7 @@ class ExchangeList(Lines):
             self.scroll_aside_to(wanted)
 
     def _line(self, place: int) -> None:
-        """Paints one row anew."""
+        """Repaints one row."""
         self.refresh(Region(0, place - self.scroll_offset.y + 1, self.size.width, 1))
 
     def go(self, place: int) -> None:
@@ -279,7 +279,7 @@ class ExchangeList(Lines):
 
     # -- the mouse ----------------------------------------------------------------------------------------------------
     def place_of(self, x: int) -> tuple[int, int, int] | None:
-        """The column at a place of the line: its number, where it begins, its width."""
+        """The column at a position of the line: its number, where it begins, its width."""
         start, x = GUTTER, x + self.scroll_offset.x
         for at, (_, width) in enumerate(self.heads):
             if start <= x < start + width + GAP:
@@ -288,7 +288,7 @@ class ExchangeList(Lines):
         return None
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
-        """A head is held, or the blank behind it."""
+        """Begins dragging a heading, or the blank after it."""
         found = self.place_of(event.x) if not event.y and event.button == 1 else None
         self._dragged = False
         if found is not None:
@@ -297,7 +297,7 @@ class ExchangeList(Lines):
             self.capture_mouse()
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
-        """The edge of a column goes with the mouse."""
+        """Moves the edge of a column with the mouse."""
         if self._held is None or self._held >= len(self.heads):
             return
         self._dragged = True
@@ -307,7 +307,7 @@ class ExchangeList(Lines):
             self.renew()
 
     def on_mouse_up(self, event: events.MouseUp) -> None:
-        """A column has another width, or another place."""
+        """Sets the new width or position of a column."""
         held, self._held = self._held, None
         if held is None:
             return
@@ -322,7 +322,7 @@ class ExchangeList(Lines):
             self.post_message(self.Laid())
 
     def on_click(self, event: events.Click) -> None:
-        """A row or a head; with the other button, what can be filtered by."""
+        """Selects a row or a heading; with the other button, opens the menu of filters."""
         found = self.place_of(event.x)
         moved, self._dragged = self._dragged, False
         if moved or (not event.y and found is not None and event.x == found[1] + found[2]):

@@ -27,7 +27,7 @@ OFFER: str = "offer"
 
 
 class Line(Input):
-    """The line; keys that move among offers are the bar's."""
+    """The input; keys that move among completions belong to the bar."""
 
     BINDING_GROUP_TITLE = "The filter bar"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -48,7 +48,7 @@ class Line(Input):
 
 
 class Help(Static):
-    """The line below; an offer in it can be clicked."""
+    """The line below; a completion in it can be clicked."""
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
         """Inserts the clicked completion and keeps the focus."""
@@ -76,14 +76,14 @@ class FilterBar(Vertical):
     """
 
     class Applied(Message):
-        """Applies the filter."""
+        """Posted when a filter is applied."""
 
         def __init__(self, text: str) -> None:
             super().__init__()
             self.text = text
 
     class Left(Message):
-        """The bar was left."""
+        """Posted when the bar is left."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class FilterBar(Vertical):
         *,
         id: str | None = None,  # noqa: A002
     ) -> None:
-        """`values`: those of a column in the capture; `history`: filters that were applied, the last one last."""
+        """`values`: returns those of a column in the capture; `history`: filters that were applied, the last one last."""
         super().__init__(id=id)
         self._values = values
         self.history = list(history)
@@ -100,7 +100,7 @@ class FilterBar(Vertical):
         self._in_force = ""
         self._offers: list[str] = []
         self._offered: tuple[str, int, int] | None = None
-        """Text, start of the word, caret: of the time when offers were made."""
+        """Text, start of the word, and caret when the completions were made."""
         self._number = -1
 
     def compose(self) -> ComposeResult:
@@ -119,7 +119,7 @@ class FilterBar(Vertical):
     def line(self) -> Line:
         return self.query_one(Line)
 
-    # -- from outside -------------------------------------------------------------------------------------------------
+    # -- called from outside ------------------------------------------------------------------------------------------
     def force(self, text: str) -> None:
         self._in_force = text
         if text and (not self.history or self.history[-1] != text):
@@ -130,7 +130,7 @@ class FilterBar(Vertical):
         self._judge()
 
     def prepare(self, text: str) -> None:
-        """A filter to go on with."""
+        """Sets a filter to edit."""
         self.screen.set_focus(self.line)
         self.line.value = text
         self.line.cursor_position = len(text)
@@ -138,7 +138,7 @@ class FilterBar(Vertical):
     def show_count(self, shown: str) -> None:
         self.query_one("#shown", TextLine).set_text(shown)
 
-    # -- from the line ------------------------------------------------------------------------------------------------
+    # -- messages of the input ----------------------------------------------------------------------------------------
     def _judge(self) -> None:
         """Shows whether the text parses, with completions or the error."""
         text = self.line.value
@@ -218,7 +218,7 @@ class FilterBar(Vertical):
         self.line.cursor_position = len(text)
 
     def leave(self) -> None:
-        """Back; restores the applied filter."""
+        """Leaves the bar and restores the applied filter."""
         self.line.value = self._in_force
         self.post_message(self.Left())
 
@@ -230,7 +230,7 @@ class FilterBar(Vertical):
 
     @on(Input.Submitted)
     def submitted(self, event: Input.Submitted) -> None:
-        """The text is to be applied, if it is a filter."""
+        """Applies the text if it is a filter."""
         event.stop()
         if check(self.line.value)[1] is None:
             self.post_message(self.Applied(self.line.value.strip()))
@@ -238,10 +238,10 @@ class FilterBar(Vertical):
             self._judge()
 
     def on_descendant_focus(self, _event: events.DescendantFocus) -> None:
-        """Typing begins."""
+        """Shows the help line."""
         self._offered = None
         self.call_after_refresh(self._judge)
 
     def on_descendant_blur(self, _event: events.DescendantBlur) -> None:
-        """Typing is over."""
+        """Hides the help line."""
         self.call_after_refresh(self._judge)

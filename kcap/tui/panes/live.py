@@ -1,6 +1,6 @@
-"""The line of rates in the head, while a capture goes on.
+"""The line of rates in the header, while a capture grows.
 
-In: a capture model. Out: sparklines of the last seconds. Law: it is there for a capture that goes on, and for no other.
+In: a capture model. Out: sparklines of the last seconds. Law: only a growing capture has this line.
 """
 
 from kcap.tui.capture_model import CaptureModel

@@ -1,7 +1,7 @@
 """A strip of latency over time above the list, to select a time range.
 
-In: a `Timeline`. Out: messages: a time range to filter by, a step to go to. Law: it is one line, and a second with the values
-while it has the focus.
+In: a `Timeline`. Out: messages: a time range to filter by, a step to go to. Law: it has one line, and a second one with the
+values while it has the focus.
 """
 
 import time
@@ -25,9 +25,9 @@ from kcap.tui.views.paint import PANE_CSS, Toned
 
 LOOK_SECONDS = 0.5
 PATIENCE = 20
-"""Making the picture takes at most one part in so many of the time."""
+"""Making the picture takes at most 1/PATIENCE of the time."""
 LABEL = 9
-"""Signs before the line."""
+"""Characters before the line."""
 
 
 class TimeStrip(Toned, Widget, can_focus=True):
@@ -43,14 +43,14 @@ class TimeStrip(Toned, Widget, can_focus=True):
     ]
 
     class Chosen(Message):
-        """Filters by a time range."""
+        """Posted to filter by a time range."""
 
         def __init__(self, text: str) -> None:
             super().__init__()
             self.text = text
 
     class Pointed(Message):
-        """A time to go to, in microseconds since the epoch."""
+        """Posted to go to a time, in microseconds since the epoch."""
 
         def __init__(self, time_us: int) -> None:
             super().__init__()
@@ -60,22 +60,22 @@ class TimeStrip(Toned, Widget, can_focus=True):
         super().__init__(id=id)
         self.view = view
         self._of: tuple[int, ReferenceType[Arranged] | None] = (0, None)
-        """Steps and rows of the picture; the rows may go before it does."""
+        """Steps and rows of the picture; the rows may be freed before it."""
         self._began = self._cost = 0.0
         self.made: Timeline | None = None
         self.shown: tuple[int, int] | None = None
         self._window = -1, -1, 0, 0
-        """The rows in sight, and the first and last of their times."""
+        """The visible rows, and the first and last of their times."""
         self.at, self.begun = 0, -1
 
     @property
     def steps(self) -> int:
-        """Steps that there is room for."""
+        """Number of steps that fit."""
         return max(1, self.size.width - LABEL - 2)
 
     @property
     def due(self) -> bool:
-        """Whether the picture is of other rows or of another width than those of the screen."""
+        """Whether the picture has other rows or another width than the screen."""
         made = self.view.arranged
         return made is not None and bool(self.region.area) and (self.steps, ref(made)) != self._of
 
@@ -88,7 +88,7 @@ class TimeStrip(Toned, Widget, can_focus=True):
         steps, requested = self.steps, Handoff((made.rows, made.order if self.view.book.only is not None else None))
 
         def work() -> tuple[Timeline | None, float]:
-            began = time.thread_time()  # what others of a busy machine take is no cost of this picture
+            began = time.thread_time()  # the time of other threads is no cost of this picture
             rows, order = requested.take()
             made = timeline(rows, order, steps)
             trim_heap()
@@ -98,14 +98,14 @@ class TimeStrip(Toned, Widget, can_focus=True):
 
     @on(Worker.StateChanged)
     def worked(self, event: Worker.StateChanged) -> None:
-        """A picture is there."""
+        """Shows a computed picture."""
         if event.worker.group == "timeline" and event.state == WorkerState.SUCCESS:
             event.stop()
             picture, self._cost = cast("tuple[Timeline | None, float]", event.worker.result)
             self.show(picture)
 
     def on_mount(self) -> None:
-        """Looks now and then."""
+        """Starts looking for changes periodically."""
         self.set_interval(LOOK_SECONDS, self.look)
 
     def on_resize(self, _event: events.Resize) -> None:
@@ -118,7 +118,7 @@ class TimeStrip(Toned, Widget, can_focus=True):
         self.refresh()
 
     def window(self, rows: tuple[int, int] | None) -> None:
-        """Other rows are in sight, from one to another."""
+        """Sets the visible rows, from one to another."""
         shown, made = None, self.made
         if rows is not None and made is not None and self.view.arranged is not None:
             if rows != self._window[:2]:  # called several times a second
@@ -130,7 +130,7 @@ class TimeStrip(Toned, Widget, can_focus=True):
             self.refresh()
 
     def render(self) -> Text:
-        """The line; a fault in it costs no more than the line."""
+        """The line; a failure affects only this line."""
         try:
             return self.line()
         except Exception as error:  # noqa: BLE001 - the list below is worth more than a picture of it
@@ -151,14 +151,14 @@ class TimeStrip(Toned, Widget, can_focus=True):
         return text
 
     def on_blur(self, _event: events.Blur) -> None:
-        """A selection that was not used is given up."""
+        """Discards an unused selection."""
         self.begun = -1
 
     def action_move(self, by: int) -> None:
         self.action_edge(max(0, self.at + by))
 
     def action_edge(self, at: int) -> None:
-        """A step, from the end where it is below 0."""
+        """Moves to a step; negative numbers count from the end."""
         if self.made is not None:
             count = len(self.made.counts)
             self.at = min(at, count - 1) if at >= 0 else count - 1
@@ -166,7 +166,7 @@ class TimeStrip(Toned, Widget, can_focus=True):
             self.post_message(self.Pointed(self.made.first_us + self.at * self.made.step_us))
 
     def action_begin(self) -> None:
-        """A selection begins."""
+        """Begins a selection."""
         self.begun = self.at
         self.refresh()
 
@@ -177,20 +177,20 @@ class TimeStrip(Toned, Widget, can_focus=True):
             self.begun = -1
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
-        """A selection begins."""
+        """Begins a selection."""
         if self.made is not None and event.x >= LABEL:
             self.action_edge(event.x - LABEL)
             self.begun = self.at
             self.capture_mouse()
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
-        """It grows."""
+        """Extends the selection."""
         if self.begun >= 0 and self.app.mouse_captured is self and self.made is not None:
             self.at = max(0, min(len(self.made.counts) - 1, event.x - LABEL))
             self.refresh()
 
     def on_mouse_up(self, _event: events.MouseUp) -> None:
-        """It is used, if it is more than one step."""
+        """Applies the selection if it is more than one step."""
         if self.app.mouse_captured is self:
             self.release_mouse()
             if self.begun != self.at:

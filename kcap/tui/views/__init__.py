@@ -1,7 +1,7 @@
-"""The views of the terminal UI: what a capture says beside its list of exchanges.
+"""The views of the terminal UI: what a capture contains beside its list of exchanges.
 
-In: a book, as far as it was read. Out: screens. Law: a view knows the capture through its book alone; every number in it is a
-way down to the exchanges behind it.
+In: a capture model, as far as it was read. Out: screens. Law: a view uses the capture only through its model; every number in
+it leads to the exchanges that it counts.
 """
 
 from importlib import import_module

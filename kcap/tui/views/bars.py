@@ -13,11 +13,11 @@ from kcap.tui.views.sheet import Bars, Line
 EIGHTHS: Final = " ▁▂▃▄▅▆▇█"
 LEFTS: Final = " ▏▎▍▌▋▊▉█"
 LOW: Final = 0.12
-"""Height of the smallest bar of a logarithmic picture."""
+"""Height of the smallest bar on a logarithmic scale."""
 
 
 def shares(values: Sequence[float | None], *, logarithmic: bool) -> list[float]:
-    """Each value between 0 and 1; on a log scale where requested."""
+    """Each value as a fraction, 0 to 1; on a logarithmic scale if requested."""
     there = [value for value in values if value is not None and value > 0]
     if not there:
         return [0.0] * len(values)
@@ -29,12 +29,12 @@ def shares(values: Sequence[float | None], *, logarithmic: bool) -> list[float]:
 
 
 def lying_bar(eighths: int) -> str:
-    """A bar from left to right, so many eighths of a cell long."""
+    """A horizontal bar, measured in eighths of a cell."""
     return "█" * (eighths // 8) + (LEFTS[eighths % 8] if eighths % 8 else "")
 
 
 def lying(bars: Bars, width: int, chosen: int | None) -> list[Line]:
-    """A line a bar: label, bar, value."""
+    """Horizontal bars, one per line: label, bar, value."""
     label = max((len(text) for text in bars.labels), default=0)
     text_width = max((len(text) for text in bars.texts), default=0)
     room = max(4, width - label - text_width - 4)
@@ -55,7 +55,7 @@ def lying(bars: Bars, width: int, chosen: int | None) -> list[Line]:
 
 
 def columns(bars: Bars, width: int) -> list[list[int]]:
-    """Which bars share a column of the picture: one each, or several in a narrow picture."""
+    """Which bars share a column of the picture: one each, or several if it is narrow."""
     count = len(bars.values)
     if count <= width:
         return [[at] for at in range(count)]
@@ -68,7 +68,7 @@ def peak(bars: Bars, some: Sequence[int]) -> int:
 
 
 def standing(bars: Bars, width: int, height: int, chosen: int | None) -> list[Line]:
-    """Bars beside each other, `height` lines of them; below them the first and the last label and the chosen bar in words."""
+    """Upright bars, `height` lines of them; below them the first and the last label and the selected bar in words."""
     axis = axis_of(bars) - 2
     room = max(4, width - axis_of(bars))
     groups = columns(bars, room)
@@ -101,7 +101,7 @@ def axis_of(bars: Bars) -> int:
 
 
 def bar_at(bars: Bars, width: int, x: int, y: int) -> int | None:
-    """The bar at a place of the picture, None beside them."""
+    """The bar at a position of the picture; None for positions without one."""
     if not bars.upright:
         return y - 1 if 1 <= y <= len(bars.values) else None
     room = max(4, width - axis_of(bars))
@@ -117,5 +117,5 @@ def lines(bars: Bars, width: int, height: int, chosen: int | None) -> list[Line]
 
 
 def height_of(bars: Bars) -> int:
-    """Lines that a picture takes."""
+    """Number of lines that a picture takes."""
     return 10 if bars.upright else len(bars.values) + 1

@@ -1,6 +1,6 @@
 """The body of a view: its table, and the details beside or below it, whose size the user sets.
 
-In: lines and bars of the details, actions, the mouse at the edge. Out: styles, settings. Law: the size holds for all views and
+In: lines and bars of the details, actions, the mouse at the edge. Out: styles, settings. Law: the size applies to all views and
 is saved.
 """
 
@@ -46,7 +46,7 @@ class Body(Vertical):
 
     @property
     def room(self) -> int:
-        """Cells of a line of the details, without the place of the scrollbar; none before they are laid out."""
+        """Cells per line of the details, without the scrollbar; 0 before they are laid out."""
         room = self.side.scrollable_content_region.width
         return max(20, room - (not self.side.show_vertical_scrollbar)) if room else 0
 
@@ -71,7 +71,7 @@ class Body(Vertical):
         side.styles.max_width = "100%" if wide and look.view_width else None
 
     def on_resize(self) -> None:
-        """The table may fill less of another height."""
+        """Lays out again, since the table may fill less of another height."""
         self.lay()
 
     def _sized(self, per_cent: int) -> None:

@@ -1,7 +1,7 @@
-"""What the columns of the views mean, for their help.
+"""The meanings of the columns in the views, for their help.
 
-In: a view and the head of a column. Out: its meaning, empty for a head that is itself data, as an address is. Law: every head
-that a view shows is explained or is data.
+In: a view and the heading of a column. Out: its meaning, empty for a heading that is data, such as an address. Law: every
+heading of a view is explained or is data.
 """
 
 import re
@@ -206,7 +206,7 @@ WORDS: Final = {
     "written": "records produced",
     "wrote": "records produced",
 }  # fmt: skip
-"""Head of a column -> its meaning."""
+"""Heading of a column -> its meaning."""
 OF_PLACES: Final = {
     ("TLS", "client"): "address of the client",
     ("bytes", "client"): "address of the client",
@@ -229,7 +229,7 @@ OF_PLACES: Final = {
     ("topics", "batch"): "bytes of a written batch, on average",
     ("topics", "times"): "kind of timestamps of the topic",
 }
-"""Section or view, head -> what the head means there, where it means something else elsewhere."""
+"""Section or view and heading -> its meaning there, if it differs from the meaning elsewhere."""
 PATTERNS: Final = (
     (re.compile(r"p[\d.]+"), "percentile of the latency, without the time of long polls"),
     (re.compile(r"p99 w/ polls"), "99th percentile of the latency, with the time of long polls"),
@@ -240,7 +240,7 @@ PATTERNS: Final = (
           (r"p99", "99th percentile of the latency"), ("broker p50", "median of the time that the broker took"))
       for side, capture in (("before", "the other capture"), ("after", "this capture"))),
 )  # fmt: skip
-"""Heads with a number or a capture in them."""
+"""Patterns of headings with a number or a capture in them."""
 
 
 def meaning(view: str, head: str, section: str = "") -> str:
@@ -251,7 +251,7 @@ def meaning(view: str, head: str, section: str = "") -> str:
 
 
 def explained(view: str, sheet: Sheet) -> Iterator[tuple[str, str]]:
-    """Heads of a section, each once, and their meanings."""
+    """Headings of a section, each once, and their meanings."""
     for head in dict.fromkeys(column.head.strip() for column in sheet.fields):
         if words := meaning(view, head, sheet.name):
             yield head, words

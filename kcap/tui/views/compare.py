@@ -1,7 +1,7 @@
-"""The view that compares two exchanges: fields that differ, all fields, timings, what carried them.
+"""The view that compares two exchanges: fields that differ, all fields, timings, connections and frames.
 
-In: the pair of exchanges that the list names: two marked ones, or the marked and the selected one. Out: a screen of four
-sections. Law: without a mark the selected exchange is compared with the one before it of the same API on its connection.
+In: the pair of exchanges that the list provides: two marked ones, or the marked and the selected one. Out: a screen of four
+sections. Law: without a mark the selected exchange is compared with the previous one of the same API on its connection.
 """
 
 from typing import Any, ClassVar
@@ -29,10 +29,10 @@ class Comparison(View):
     def __init__(self) -> None:
         super().__init__()
         self.pair: tuple[model.Exchange | None, model.Exchange | None] = None, None
-        """The exchanges; the first is None where it is to be found."""
+        """The exchanges; the first is None if it is still to be found."""
 
     def on_mount(self) -> None:
-        """Begins with the pair that the list names."""
+        """Begins with the pair of the list."""
         self.pair = self.home.pair
 
     def settled(self) -> Any:
@@ -49,7 +49,7 @@ class Comparison(View):
         pair = book.exchange(*first), book.exchange(*second)
         if pair[0] is None or pair[1] is None:
             return Page([waiting("compare", "One of these exchanges does not exist.")])
-        if self.pair[1] == second:  # otherwise the user went on in the meantime
+        if self.pair[1] == second:  # otherwise the user moved on meanwhile
             self.pair = first, second
         sheets = model.sheets(pair[0], pair[1], show_secrets=self.home.show_secrets)
         return Page(sheets, model.title(pair[0].row, pair[1].row))
@@ -69,7 +69,7 @@ NO_OTHER = "No other exchange: m marks one, and = compares it with the selected 
 
 
 def neighbor(book: CaptureModel, exchange: model.Exchange, step: int) -> model.Exchange | None:
-    """The exchange of the same API before or behind another on its connection, None where there is none."""
+    """The next or previous exchange of the same API on the connection; None if there is none."""
     from kcap.filter.parse import parse
 
     rows = book.snapshot()

@@ -1,8 +1,8 @@
-"""Compares two exchanges: the fields of their messages, their timings and what carried them. Free of widgets.
+"""Compares two exchanges: the fields of their messages, their timings, connections and frames. Free of widgets.
 
-In: two exchanges read again from their files. Out: sheets whose rows have one value of each. Law: a field is compared with
-the field of the same path; entries of a list are matched by their key (a topic's name, a partition's index) where each has a
-different one, else by their place. Secrets stay masked and count as equal only where their bytes are.
+In: two exchanges read again from their files. Out: sheets whose rows have one value of each. Law: a field is compared with the
+field of the same path; entries of a list are matched by their key (a topic's name, a partition's index) if the keys are
+distinct, else by position. Secrets remain masked, and are equal only if their bytes are.
 """
 
 import re
@@ -22,12 +22,12 @@ KEYS: Final = frozenset({
     "Name", "Topic", "TopicName", "TopicId", "Partition", "PartitionIndex", "PartitionId", "Index", "NodeId", "BrokerId",
     "ApiKey", "GroupId", "MemberId", "ResourceName", "ConfigName", "ErrorCode", "Key",
 })  # fmt: skip
-"""First fields of an entry that say which one it is."""
+"""First fields of an entry that identify it."""
 WHO: Final = (
     "connection", "client_id", "client", "broker", "software_name", "software_version", "api", "api_version", "outcome",
     "reason", "error", "topics", "group_id", "transactional_id", "request_bytes", "response_bytes", "record_count", "flags",
 )  # fmt: skip
-"""Columns of the section that says what carried the messages."""
+"""Columns of the section about connections and frames."""
 TIMES: Final = ("latency_ns", *PARTS)
 MEANINGS: Final = {
     "rtt_ns": "network", "queue_ns": "queue", "service_ns": "broker", "long_poll_ns": "  long poll",
@@ -36,7 +36,7 @@ MEANINGS: Final = {
 }  # fmt: skip
 NAMES: Final = ("first", "second")
 SPLIT: Final = re.compile(r"(?:^|\.)((?:[^.\[\]]+\[[^\]]*\]\.)?[^.\[\]]+|[^.\[\]]+\[[^\]]*\])$")
-"""The innermost entry of a list with its field, at the end of a path."""
+"""Matches the innermost entry of a list with its field, at the end of a path."""
 Exchange = tuple[str, int]
 
 
@@ -57,11 +57,11 @@ def fields(found: FrameBytes, side: str, *, show_secrets: bool = False) -> tuple
 
 
 def _leaves(items: Sequence[Item], path: str) -> Iterator[tuple[str, str, Any]]:
-    """Fields below items, as they stand on the wire."""
+    """Fields below items, in the order of the wire."""
     names = _entry_names(items)
     for item, name in zip(items, names):
         if item.name == "count":
-            continue  # the list itself says how many entries it has
+            continue  # the list itself shows its number of entries
         here = name if name.startswith("[") or not path else f".{name}"
         text = "".join(text for text, _ in item.line[2:])
         if text:
@@ -71,7 +71,7 @@ def _leaves(items: Sequence[Item], path: str) -> Iterator[tuple[str, str, Any]]:
 
 
 def _entry_names(items: Sequence[Item]) -> list[str]:
-    """Names of fields; entries of a list by their keys where these differ."""
+    """Names of fields; entries of a list have their keys if these are distinct."""
     if not items or not any(item.name.startswith("[") for item in items):
         return [item.name for item in items]
     found: list[str | None] = []
@@ -88,7 +88,7 @@ def _entry_names(items: Sequence[Item]) -> list[str]:
 def paired(
     first: Sequence[tuple[str, str, Any]], second: Sequence[tuple[str, str, Any]]
 ) -> list[tuple[str, tuple[str, Any] | None, tuple[str, Any] | None]]:
-    """Fields of both by path, in the order of the messages; None where one has no such field."""
+    """Fields of both by path, in the order of the messages; None for a missing field."""
     left, right = ({path: (text, value) for path, text, value in one} for one in (first, second))
     behind: dict[str, list[str]] = {}
     before = ""
@@ -104,7 +104,7 @@ def paired(
 
 
 def message_rows(first: FrameBytes, second: FrameBytes, *, show_secrets: bool = False) -> tuple[list[Row], bool]:
-    """Rows of all fields of requests and responses; and whether a message has more than were compared."""
+    """Rows of all fields of requests and responses; and whether a message has more fields than were compared."""
     rows: list[Row] = []
     more = False
     for side in SIDES:
@@ -118,7 +118,7 @@ def message_rows(first: FrameBytes, second: FrameBytes, *, show_secrets: bool = 
 
 
 def timing_rows(first: Row, second: Row) -> list[Row]:
-    """Where the time of each went, and by how much they differ."""
+    """The parts of each latency, and their differences."""
     rows: list[Row] = []
     for name in TIMES:
         one, other = first[name], second[name]
@@ -134,14 +134,14 @@ def timing_rows(first: Row, second: Row) -> list[Row]:
 
 
 def _spent(row: Row, name: str) -> str:
-    """A part of the latency; of a request without a response how long it waited."""
+    """A part of the latency; for a request without a response, how long it waited."""
     if name == "latency_ns" and row[name] is None and row["age_ns"] is not None:
         return f">{duration(row['age_ns'])}"
     return duration(row[name]) if row[name] is not None else ""
 
 
 def facts(row: Row) -> dict[str, str]:
-    """What carried an exchange."""
+    """The connection and frames of an exchange."""
     more = {
         "client": endpoint(row["client_ip"], row["client_port"]), "broker": endpoint(row["server_ip"], row["server_port"]),
     }  # fmt: skip
@@ -161,7 +161,7 @@ def time_ns(row: Row) -> int | None:
 
 
 def fact_rows(first: Row, second: Row) -> list[Row]:
-    """What carried each of them."""
+    """Rows of the connections and frames of both."""
     left, right = facts(first), facts(second)
     return [
         {"field": name, "first": left[name], "second": right[name], "differs": left[name] != right[name]}
@@ -170,7 +170,7 @@ def fact_rows(first: Row, second: Row) -> list[Row]:
 
 
 def sheets(first: FrameBytes, second: FrameBytes, *, show_secrets: bool = False) -> list[Sheet]:
-    """Sections: fields that differ, all fields, timings, what carried them."""
+    """Sections: fields that differ, all fields, timings, connections and frames."""
     pair = [(one.row["connection"], one.row["exchange"]) for one in (first, second)]
     rows, more = message_rows(first, second, show_secrets=show_secrets)
     differ = [row for row in rows if row["differs"]]
@@ -187,7 +187,7 @@ def sheets(first: FrameBytes, second: FrameBytes, *, show_secrets: bool = False)
 
 
 def sheet(name: str, rows: list[Row], pair: Sequence[Exchange], empty: str, note: str = "", foot: str = "") -> Sheet:
-    """A line a field, with the value of each exchange; a cell leads to its exchange."""
+    """One line per field, with the value of each exchange; a cell leads to its exchange."""
 
     def tone(row: Row) -> str:
         return "care" if row["differs"] else ""
@@ -209,13 +209,13 @@ def sheet(name: str, rows: list[Row], pair: Sequence[Exchange], empty: str, note
 
 
 def split(path: str) -> tuple[str, str]:
-    """A path in two: what stands before the innermost entry of a list or the field, and the rest of it."""
+    """Splits a path before the innermost entry of a list, or before the field."""
     found = SPLIT.search(path)
     return (path[: found.start(1)].rstrip("."), path[found.start(1) :]) if found is not None else ("", path)
 
 
 def title(first: Row, second: Row) -> str:
-    """Both exchanges; what they have in common stands once."""
+    """Both exchanges; what they have in common is written once."""
     one, other = (f"{call(row['api'], row['api_version'])} {row['connection']}.{row['exchange']}" for row in (first, second))
     if one.rpartition(".")[0] == other.rpartition(".")[0]:
         return f"{one} and .{second['exchange']}"

@@ -1,7 +1,7 @@
-"""The base class of views that show what was concluded over the whole capture: findings, groups, transactions.
+"""The base class of views of conclusions over the whole capture: findings, groups, transactions.
 
-In: the capture model. Out: a screen. Law: the display filter does not apply, and the screen says so; a row sets the filter of
-its exchanges in place of the one in force.
+In: the capture model. Out: a screen. Law: the display filter does not apply, and the screen says so; following a row replaces
+the filter by that of the row's exchanges.
 """
 
 from typing import Any, ClassVar
@@ -31,7 +31,7 @@ class Concluded(View):
         book = self.home.book
         found = book.conclusions()
         counts = [len(rows) for rows in (found or {}).get(self.REPORT, {}).values() if isinstance(rows, list)]
-        return super().settled(), found is not None, book.no_conclusions(), counts  # problems come and go while it goes on
+        return super().settled(), found is not None, book.no_conclusions(), counts  # problems begin and end meanwhile
 
     def page(self, book: CaptureModel) -> Page:
         found = book.conclusions()
@@ -41,7 +41,7 @@ class Concluded(View):
         return Page(self.sheets(found[self.REPORT]), ", ".join(found[self.REPORT]["captures"]), banner)
 
     def follow(self, down: Down) -> None:
-        """Shows the exchanges of a row, whatever filter was in force."""
+        """Shows the exchanges of a row, regardless of the current filter."""
         if isinstance(down, str) and down:
             self.home.narrow(down)
         else:

@@ -1,7 +1,7 @@
-"""The view of conversations: connections, or the clients and brokers they belong to; TLS connections.
+"""The view of conversations: connections, or the clients and brokers that they belong to; TLS connections.
 
 In: the capture model. Out: a screen. Law: the TCP columns appear when the capture has been read, and so does the section of TLS
-where there is any.
+if there are such connections.
 """
 
 from typing import ClassVar
@@ -19,12 +19,12 @@ class Conversations(View):
     GROUPINGS: ClassVar[tuple[tuple[str, ...], ...]] = model.BY
 
     def __init__(self, server: tuple[str, int] | None = None) -> None:
-        """`server`: address and port of the broker whose connections alone are shown."""
+        """`server`: address and port of a broker; only its connections are shown."""
         super().__init__()
         self.server = server
 
     def page(self, book: CaptureModel) -> Page:
-        """Both sections, where the second has connections."""
+        """Both sections; the second only if it has connections."""
         connections = book.table("connections") if book.done else None
         exchanges, of = book.exchanges(model.COLUMNS), ""
         if self.server is not None:

@@ -1,8 +1,8 @@
 """Aggregates exchanges by connection, client, host or broker. Free of widgets.
 
 In: columns of `exchanges` under the filter, the table `connections` once it is complete. Out: a sheet. Law: the counts of the
-groups add up to the given exchanges, without a filter the connections to all of the capture; those without an exchange come
-last, with the bytes that both sides sent.
+groups add up to the given exchanges and, without a filter, the connections to all of the capture. Connections without an
+exchange come last, with the bytes that both sides sent.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -25,20 +25,20 @@ COLUMNS: Final = (
     "connection", "client_ip", "client_port", "client_id", "server_ip", "server_port", "api", "outcome", "error_code",
     "throttle_time_ms", "request_bytes", "response_bytes", "latency_ns", "request_first_ns", "response_first_ns",
 )  # fmt: skip
-"""Columns of `exchanges` that are read."""
+"""Columns of `exchanges` that are needed."""
 BY: Final[tuple[tuple[str, ...], ...]] = (
     ("connection",), ("client_ip", "client_id", "server_ip", "server_port"), ("client_ip", "client_id"), ("client_ip",),
     ("server_ip", "server_port"),
 )  # fmt: skip
-"""What connections are grouped into."""
+"""Groupings of connections."""
 APIS: Final = 8
-"""APIs of a group that are drawn."""
+"""Maximum number of APIs of a group that are drawn."""
 TCP_FLAGS: Final = {"syn": "SYN", "fin": "FIN", "rst": "RST"}
-"""How a connection began or ended -> the flag of TCP."""
+"""How a connection began or ended -> TCP flag."""
 REASON_LEAST: Final = 28
-"""Cells of a protocol and of the alert that ended it, which are cut after other names."""
+"""Cells of a protocol and the alert that ended it, which are cut after other names."""
 FLAG: Final = pa.uint8()
-"""Narrow, since there is one for each exchange."""
+"""A narrow type, since there is one value per exchange."""
 SUMMED: Final = (
     "count", "errors", "unanswered", "throttled", "timed", "request_bytes", "response_bytes", "latency_ns", "max_ns",
     "first_ns", "last_ns",
@@ -54,13 +54,13 @@ FACTS: Final = (
     "connection", "ended", "rtt_min_ns", "retransmitted", "spurious", "client_missing", "server_missing", "phase",
     "detail", "tls", "tls_version", "tls_alerts",
 )  # fmt: skip
-"""Columns of `connections` that the table shows; the details of one row read all."""
+"""Columns of `connections` in the table; the details of a row use all."""
 TLS: Final = (
     ("tls_version", "TLS version"), ("tls_cipher", "cipher suite"), ("tls_sni", "server name (SNI)"), ("tls_alpn", "ALPN"),
     ("tls_alerts", "alerts"), ("tls_handshake_ns", "handshake"), ("tls_resumed", "resumed"),
     ("tls_server_subject", "broker's certificate"), ("tls_client_subject", "client's certificate"), ("tls_ja4", "JA4"),
 )  # fmt: skip
-"""Facts of a TLS handshake, with their names for people."""
+"""Facts of a TLS handshake, with their labels."""
 calc: Any = pc
 
 
@@ -87,7 +87,9 @@ def flagged(table: pa.Table, names: Sequence[str]) -> pa.Table:
 
 
 def fold(table: pa.Table, keys: Sequence[str], names: Sequence[str]) -> pa.Table:
-    """Aggregates to one row per group; aggregating again gives the same rows. Each thread would hold groups of its own."""
+    """Aggregates to one row per group; repeating this does not change the rows. Single-threaded, since each thread would hold
+    groups of its own.
+    """
     made: Any = [(name, HOWS[name]) for name in names]
     found = table.group_by(list(keys), use_threads=False).aggregate(made)
     return found.select([*keys, *(f"{name}_{how}" for name, how in made)]).rename_columns([*keys, *names])
@@ -104,7 +106,7 @@ def totals(tables: Iterable[pa.Table], keys: Sequence[str], names: Sequence[str]
 
 
 def pieces(table: pa.Table) -> Iterator[pa.Table]:
-    """Rows in pieces of EXCHANGES_AT_ONCE; one piece where there is no row."""
+    """Rows in pieces of EXCHANGES_AT_ONCE; one piece if there is no row."""
     for start in range(0, max(table.num_rows, 1), EXCHANGES_AT_ONCE):
         yield table.slice(start, EXCHANGES_AT_ONCE)
 
@@ -117,9 +119,10 @@ def ones(rows: int) -> Array:
 def groups_of(
     table: pa.Table, by: Sequence[str], connections: pa.Table | None = None, *, every: bool = False
 ) -> tuple[list[Row], int]:
-    """A row a group, most exchanges first, of as many the earlier connection; the busiest alone where there are many; how many.
+    """One row per group, most exchanges first and ties by the earlier connection, limited to the busiest; and the number of
+    groups.
 
-    `connections`: the table, where it is known. `every`: its connections without an exchange are counted, too.
+    `connections`: the table, if it is known. `every`: includes its connections without an exchange.
     """
     one = "connection" in by
     names = [*SUMMED, *ENDS] if one else list(SUMMED)
@@ -149,7 +152,7 @@ def groups_of(
 
 
 def silent(connections: pa.Table, spoke: pa.Table) -> pa.Table:
-    """Connections without an exchange as groups of `spoke`, a table of groups, in their order of time."""
+    """Connections without an exchange as groups of `spoke`, a table of groups, in order of time."""
     found = connections.filter(calc.invert(calc.is_in(connections["connection"], value_set=calc.unique(spoke["connection"]))))
     found = found.take(calc.sort_indices(found, sort_keys=[("first_ns", "ascending")]))
     zero, none = pa.array(np.zeros(found.num_rows, np.uint8)), pa.nulls(found.num_rows)
@@ -160,7 +163,7 @@ def silent(connections: pa.Table, spoke: pa.Table) -> pa.Table:
 
 
 def apis_of(table: pa.Table, by: Sequence[str], rows: Sequence[Row]) -> dict[tuple[Any, ...], list[tuple[str | None, int]]]:
-    """Group -> its APIs with their counts, most first."""
+    """Group -> its APIs with their counts, highest first."""
     keys, first = [*by, "api"], by[0]
     wanted = pa.array(list(dict.fromkeys(row[first] for row in rows)), table.schema.field(first).type)
     parts = (part.select(keys).filter(calc.is_in(part[first], value_set=wanted)) for part in pieces(table))
@@ -174,20 +177,20 @@ def apis_of(table: pa.Table, by: Sequence[str], rows: Sequence[Row]) -> dict[tup
 
 
 def facts(connections: pa.Table, rows: Sequence[Row]) -> dict[str, Row]:
-    """Connection -> what the table shows of it, of those that are shown."""
+    """Connection -> the facts that the table shows, for the shown connections."""
     wanted = pa.array([row["connection"] for row in rows], pa.string())
     found = connections.select(FACTS).filter(calc.is_in(connections["connection"], value_set=wanted))
     return {row["connection"]: row for row in found.to_pylist()}
 
 
 def whole(connections: pa.Table, row: Row) -> Row:
-    """A row of the table with all that is known of its connection."""
+    """A row of the table with all facts of its connection."""
     found = connections.filter(calc.equal(connections["connection"], row["connection"])).to_pylist()
     return row | {name: value for name, value in found[0].items() if name not in row} if found else row
 
 
 def conversations(table: pa.Table, by: Sequence[str], connections: pa.Table | None, *, every: bool) -> Sheet:
-    """The sheet. `every`: no filter is in force, so that connections without an exchange belong to it."""
+    """The sheet. `every`: there is no filter, so that connections without an exchange are included."""
     one = "connection" in by
     rows, groups = groups_of(table, by, connections, every=every)
     apis, known = apis_of(table, by, rows), connections is not None
@@ -247,12 +250,14 @@ def conversations(table: pa.Table, by: Sequence[str], connections: pa.Table | No
 
 
 def slowest(group: str, row: Row) -> str:
-    """The exchanges as slow as the slowest."""
+    """A filter for the exchanges as slow as the slowest."""
     return drill_down.every(group, f"latency_ns >= {row['max_ns']}") if row["max_ns"] is not None else group
 
 
 def life(row: Row) -> int | None:
-    """Nanoseconds from the first packet of the connections to the last; of their requests where packets are not known."""
+    """Nanoseconds from the first packet of the connections to the last, or from the first request to the last if packets are
+    not known.
+    """
     first, last = (row.get(packet) or row[name] for packet, name in zip(LIFE, ("first_ns", "last_ns")))
     return last - first if first is not None and last is not None else None
 
@@ -268,7 +273,7 @@ def alerts(row: Row) -> str:
 
 
 def protocol(row: Row) -> str:
-    """The protocol of a connection that is not plain Kafka; of TLS its version and the names of its alerts."""
+    """The protocol of a connection other than plain Kafka; for TLS its version and the names of its alerts."""
     phase, detail = row.get("phase"), row.get("detail")
     if row.get("tls") or phase == "tls":
         text = " ".join(filter(None, (row.get("tls_version") or "TLS", "Kafka" if phase == "kafka" else "")))

@@ -1,7 +1,7 @@
 """The view of differences: what changed from another capture to this one.
 
-In: the capture model, the path of the other capture, which the user types. Out: a screen of a section of differences and one
-for each grouping. Law: it shows what `kcap diff OTHER THIS` does; the other capture is the one before.
+In: the capture model, the path of the other capture, which the user types. Out: a screen with a section of differences and one
+for each grouping. Law: it shows the result of `kcap diff OTHER THIS`; the other capture is the earlier one.
 """
 
 import os
@@ -24,22 +24,22 @@ class Differences(View):
     def __init__(self) -> None:
         super().__init__()
         self.other = ""
-        """Path of the capture before."""
+        """Path of the earlier capture."""
 
     def on_mount(self) -> None:
-        """Begins with the capture that was named last; prompts for one where there is none."""
+        """Begins with the capture that was named last; prompts for one if there is none."""
         self.other = self.home.other
         if not self.other:
             self.app.push_screen(Prompt("Compare with the capture", "", "the one before; a path"), self._named)
 
     def on_unmount(self) -> None:
-        """Cancels a comparison that is not complete."""
+        """Cancels an unfinished comparison."""
         book, other = self.home.book, self.other
         if other:
             self.app.run_worker(lambda: book.stop_comparing(other), thread=True, exit_on_error=False)
 
     def look(self) -> None:
-        """Says how far the captures were read."""
+        """Shows how far the captures were read."""
         super().look()
         far = self.home.book.comparing(self.other) if self.intact and self.other and not self.table.rows else ""
         if far:
@@ -53,7 +53,7 @@ class Differences(View):
             self.call_later(self._leave)
 
     def _leave(self) -> None:
-        """Leaves the view: no capture was named."""
+        """Closes the view: no capture was named."""
         if self.app.screen is self:
             self.app.pop_screen()
 

@@ -1,7 +1,7 @@
-"""Shows the report `diff` as sheets: what differs, and figures of both captures by client, broker, topic. Free of widgets.
+"""Shows the report `diff` as sheets: differences, and figures of both captures by client, broker, topic. Free of widgets.
 
-In: the result of the report. Out: sheets. Law: what chance explains is no difference and is not listed as one; a class leads to
-its exchanges in the capture on the screen, which is the one after.
+In: the result of the report. Out: sheets. Law: what chance explains is not listed as a difference; a class leads to its
+exchanges in the capture on the screen, which is the later one.
 """
 
 from typing import Any, Final
@@ -18,9 +18,9 @@ FIGURES: Final = (
     ("count", "count", number, 0), ("failed", "failed", number, 3), ("p50_ns", "p50", duration, 1),
     ("p99_ns", "p99", duration, 2), ("service_p50_ns", "broker p50", duration, 4),
 )  # fmt: skip
-"""Name, head, text, rank of the figures of a class."""
+"""Name, heading, text and rank of the figures of a class."""
 WORDS: Final = {f"service_{quantile}_ns": f"broker {quantile}" for quantile in ("p50", "p95", "p99")}
-"""What the table calls figures whose name says otherwise."""
+"""Words of the table for figures whose name differs."""
 
 
 def sheets(result: Row) -> list[Sheet]:
@@ -31,7 +31,7 @@ def sheets(result: Row) -> list[Sheet]:
 
 
 def down(row: Row) -> Down:
-    """The exchanges of what a row is about, in the capture after; None where it has none."""
+    """The exchanges that a row concerns, in the later capture; None if it has none."""
     if row["after"] is None:
         return None
     parts = []
@@ -46,7 +46,7 @@ def down(row: Row) -> Down:
 
 
 def differing(rows: list[Row]) -> Sheet:
-    """A line a difference."""
+    """One line per difference."""
     columns = [
         SheetField("what", lambda row: row["what"], right=False, whole=True, tone=lambda _row: "care"),
         SheetField("difference", lambda row: clean(row["sentence"]), right=False, tone=bold, least=50),

@@ -39,7 +39,7 @@ class Errors(View):
             *((model.retries(result), model.stories(result)) if known else self._unknown(book)),
         ]
         for sheet in sheets[1:]:
-            sheet.title = sheet.name  # these have no grouping
+            sheet.title = sheet.name  # these sections have no grouping
         return Page(sheets, f"by {', '.join(by)}")
 
     @staticmethod

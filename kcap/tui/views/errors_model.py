@@ -22,7 +22,7 @@ def errors(result: Row, keys: Sequence[Key]) -> Sheet:
         if not deep:
             return drill_down.every(drill_down.FAILED, drill_down.group(keys, row))
         own = [key for key in keys if key.name not in ("error", "partition")]
-        # the error may be another's than the exchange's first
+        # A partition's error may differ from the first error of the exchange.
         return drill_down.every(drill_down.ANY_ERROR, drill_down.group(own, row))
 
     course = over_time(
@@ -59,7 +59,7 @@ def detail(row: Row, width: int) -> list[Line]:
 
 
 def unanswered(result: Row) -> Sheet:
-    """Requests without an answer."""
+    """Requests without a response."""
 
     def group(row: Row) -> str:
         names = ("api", "client_id", "reason")
@@ -80,7 +80,7 @@ def unanswered(result: Row) -> Sheet:
 
 
 def retries(result: Row) -> Sheet:
-    """The same batch or the same fetch once more."""
+    """Batches or fetches that were sent again."""
 
     def group(row: Row) -> str:
         names = ("api", "client_ip", "client_id")
@@ -97,7 +97,7 @@ def retries(result: Row) -> Sheet:
 
 
 def stories(result: Row) -> Sheet:
-    """How errors of leadership ended."""
+    """How leadership errors ended."""
     fields = [
         clocked("at_ns", "at"),
         named("error", tone=lambda _row: "bad", least=NEEDED_MOST), named("client_id", "client"), named("api", rank=3),

@@ -1,6 +1,6 @@
-"""The view of findings: what is wrong in the capture, whom it concerns, since when, what to do.
+"""The view of findings: what is wrong in the capture, which clients and brokers it concerns, since when, what to do.
 
-In: the capture model. Out: a screen of three sections. Law: it shows what `kcap check` does.
+In: the capture model. Out: a screen of three sections. Law: it shows the result of `kcap check`.
 """
 
 from kcap.output.grid import endpoint
@@ -16,7 +16,7 @@ class Findings(Concluded):
     sheets = staticmethod(model.sheets)
 
     def follow(self, down: Down) -> None:
-        """Shows the exchanges of a finding; of one without any, the connections to its broker."""
+        """Shows the exchanges of a finding; if it has none, the connections to its broker."""
         row = self.table.current
         if down is None and row is not None and "who" in row:
             self.app.push_screen(Conversations(model.server(row)))
@@ -24,7 +24,7 @@ class Findings(Concluded):
             super().follow(down)
 
     def where(self) -> str:
-        """Where Enter leads."""
+        """The target of Enter."""
         row = self.table.current
         server = model.server(row) if row is not None and "who" in row and row["filter"] == "" else None
         return f"the connections to {endpoint(*server)}" if server is not None else ""

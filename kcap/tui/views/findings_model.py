@@ -1,7 +1,7 @@
 """Shows findings as sheets: problems, notes, rules that could not judge. Free of widgets.
 
-In: the result of the report `check`. Out: sheets. Law: a finding leads to the exchanges of its filter; one that is about
-connections without exchanges names their broker.
+In: the result of the report `check`. Out: sheets. Law: a finding leads to the exchanges of its filter; one about connections
+without exchanges names their broker.
 """
 
 from collections.abc import Sequence
@@ -20,21 +20,21 @@ CLIENTS: Final = ("client_id", "client_ids", "client_ip", "client_ips")
 BROKERS: Final = ("server", "servers", "server_ip", "broker_id")
 WITHOUT: Final = "none: it is about connections without exchanges; Enter shows the connections"
 SENTENCE: Final = 90
-"""Characters of a finding that are shown before its client and broker, which it names."""
+"""Characters of a finding that have priority over its client and broker, which it names."""
 
 
 def first_of(row: Row, names: Sequence[str]) -> str:
-    """The first of some entries of whom a finding concerns."""
+    """The first of some entries of a finding's subject."""
     return next((listed(row["who"][name]) for name in names if name in row["who"]), "")
 
 
 def down(row: Row) -> Down:
-    """The exchanges of a finding; none where it is about connections without exchanges."""
+    """The exchanges of a finding; none if it is about connections without exchanges."""
     return row["filter"] or None
 
 
 def server(row: Row) -> tuple[str, int] | None:
-    """Address and port of the broker that a finding is about, None where it names none."""
+    """Address and port of the broker that a finding is about; None if it names none."""
     host, _, port = str(row["who"].get("server") or "").rpartition(":")
     return (host.strip("[]"), int(port)) if host and port.isdecimal() else None
 
@@ -61,13 +61,13 @@ def sheets(result: Row) -> list[Sheet]:
 
 
 def last(row: Row) -> int | None:
-    """When a finding was seen last, or when the rules saw it no more, ns since the epoch."""
+    """When a finding was last seen, or when it ended, in ns since the epoch."""
     ended: int | None = row.get("ended_ns") or row["last_ns"]
     return ended
 
 
 def findings(name: str, rows: list[Row], empty: str) -> Sheet:
-    """A line a finding."""
+    """One line per finding."""
     order = list(TONES)
     fields = [
         SheetField("severity", lambda row: row["severity"], right=False, whole=True, tone=lambda row: TONES[row["severity"]],

@@ -22,7 +22,7 @@ NUMBERS: Final = frozenset({"api_version", "partition"})
 LEAST: Final = {"error": NEEDED_MOST}
 """Groupings whose names are cut after all others."""
 STEPS: Final = 1000
-"""Up to this many steps of time, empty steps are drawn too."""
+"""Maximum number of time steps for which empty steps are drawn too."""
 
 
 def keyed(keys: Sequence[Key], heads: dict[str, str] | None = None) -> list[SheetField]:
@@ -37,10 +37,10 @@ def keyed(keys: Sequence[Key], heads: dict[str, str] | None = None) -> list[Shee
 
 
 def of_busiest(book: "CaptureModel", report: Report, request: ReportRequest) -> ReportRequest:
-    """The request for the groups that are shown: of more the busiest alone are computed, for their memory.
+    """The request for the groups to show: if there are too many, only the busiest are computed, which bounds memory.
 
-    They are counted first, since to find the busiest takes a report several times as long. Entries of lists and steps of time
-    are not counted. Takes its time: call it in a thread.
+    They are counted first, since finding the busiest takes a report several times as long. Entries of lists and time steps are
+    not counted. Slow: call it in a thread.
     """
     keys, most = keys_of(report, request), limits.VIEW_ROWS
     if book.rows <= most:
@@ -51,20 +51,20 @@ def of_busiest(book: "CaptureModel", report: Report, request: ReportRequest) -> 
 
 
 def with_foot(sheet: Sheet, result: Any, request: ReportRequest, which: str) -> None:
-    """Gives the sheet of such a request a foot that says which groups these are, where there may be more."""
+    """Adds a note to the sheet of such a request that says which groups these are, if there may be more."""
     if request.busiest is not None and len(result["rows"]) >= request.busiest:
         sheet.foot = f"the {request.busiest:,} {which}"
 
 
 def waiting(name: str, why: str = "computing …") -> Sheet:
-    """A section that is not computed yet."""
+    """A section that has not been computed yet."""
     return Sheet(name, (), [], lambda _row: None, why)
 
 
 def over_time(
     rows: Sequence[Row], keys: Sequence[Key], name: str, title: str, text: Callable[[Any], str], extra: str
 ) -> list[Bars]:
-    """A value over time, where the grouping begins with time; `extra` says which exchanges it counts."""
+    """A value over time, if the grouping begins with time; `extra` restricts the exchanges that it counts."""
     step = keys[0].step_ns
     totals: dict[int, Any] = {}
     for row in rows if step else ():

@@ -1,6 +1,6 @@
 """The view of consumer groups: groups over time, rebalances, members.
 
-In: the capture model. Out: a screen of three sections. Law: it shows what `kcap groups` does.
+In: the capture model. Out: a screen of three sections. Law: it shows the result of `kcap groups`.
 """
 
 from kcap.tui.views import groups_model as model

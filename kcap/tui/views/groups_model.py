@@ -14,7 +14,7 @@ from kcap.tui.views.sheet import Line, Sheet, SheetField, bold, clocked, counted
 from kcap.tui.views.spans import Span, timeline
 
 ASSIGNMENTS: Final = 40
-"""Assignments of a member that its details show."""
+"""Maximum number of a member's assignments in its details."""
 
 
 def sheets(result: Row) -> list[Sheet]:
@@ -30,7 +30,7 @@ def group(row: Row) -> str:
 
 
 def groups(rows: list[Row]) -> Sheet:
-    """A line a group."""
+    """One line per group."""
     fields = [
         named("group_id", "group", tone=bold), named("protocol", rank=5), named("coordinator", rank=4),
         SheetField("members", lambda row: number(len(row["members"])), rank=2, key=lambda row: len(row["members"])),
@@ -42,7 +42,7 @@ def groups(rows: list[Row]) -> Sheet:
 
 
 def causes(row: Row) -> str:
-    """Why a group rebalanced, with how often."""
+    """The causes of a group's rebalances, with their counts."""
     return counts(Counter(one["cause"] for one in row["rebalances"]))
 
 
@@ -64,7 +64,7 @@ def detail(row: Row, width: int) -> list[Line]:
 
 
 def rebalanced(rows: list[Row]) -> Sheet:
-    """A line a rebalance."""
+    """One line per rebalance."""
 
     def during(row: Row) -> str:
         if row["first_ns"] is None:
@@ -82,7 +82,7 @@ def rebalanced(rows: list[Row]) -> Sheet:
 
 
 def member(rows: list[Row]) -> Sheet:
-    """A line a member."""
+    """One line per member."""
 
     def mine(row: Row) -> str:
         return drill_down.every(group(row), drill_down.equals("client_id", row["client_id"]))
@@ -100,7 +100,7 @@ def member(rows: list[Row]) -> Sheet:
 
 
 def assignments(row: Row, width: int) -> list[Line]:
-    """Assignments of a member in the order of time."""
+    """Assignments of a member in order of time."""
     out: list[Line] = [[(f"member {words(row['member_id'])}"[:width], "bold")]]
     for one in row["assignments"][:ASSIGNMENTS]:
         text = f"{clock(one['time_ns'])} generation {one['generation']}: {assigned(one)}"

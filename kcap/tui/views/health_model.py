@@ -25,7 +25,7 @@ from kcap.tui.views.sheet import Line, Sheet, SheetField, bold, clocked, counted
 
 MARKS: Final = {"good": "✓ ok", "care": "! care", "bad": "✗ BAD"}
 COLUMNS: Final = ("outcome", "reason")
-"""Columns of `exchanges` that are read."""
+"""Columns of `exchanges` that are needed."""
 calc: Any = pc
 LEDGER: Final = ("captured", "framed", "skipped", "opaque", "pending", "missing")
 
@@ -36,7 +36,7 @@ LEDGER_COLUMNS: Final = (
 
 
 def file_of(row: Row) -> CaptureFile:
-    """A row of captures as what it was made of."""
+    """A row of `captures` as the record that it was made from."""
     return CaptureFile(
         row["path"], row["capture"], row["size"], row["format"], set(row["link_types"] or ()), row["snaplen"], row["first_ns"],
         row["last_ns"], row["packets"] or 0, row["packet_bytes"] or 0, row["kernel_drops"], row["cut_packets"] or 0,
@@ -51,7 +51,7 @@ def tally(table: pa.Table, name: str) -> Counter[str]:
 
 
 def evidence_of(captures: pa.Table, connections: pa.Table, weirds: pa.Table, exchanges: pa.Table) -> CaptureQuality:
-    """The evidence as the tables have it."""
+    """The evidence from the tables."""
     found = CaptureQuality([file_of(row) for row in captures.to_pylist()], [])
     for batch in connections.to_batches(max_chunksize=LEDGERS_AT_ONCE):
         for row in batch.to_pylist():
@@ -65,13 +65,13 @@ def evidence_of(captures: pa.Table, connections: pa.Table, weirds: pa.Table, exc
 
 
 def sighting(row: Mapping[str, Any]) -> str:
-    """Where an oddity was seen first."""
+    """Where an oddity first occurred."""
     place = f" (packet {row['packet']} of {row['capture']})" if row["packet"] else ""
     return f"{row['detail']}{place}"
 
 
 def points(evidence: CaptureQuality) -> Sheet:
-    """A line a point."""
+    """One line per point."""
     _, sentence, found = judge(evidence)
     fields = [
         SheetField("", lambda row: MARKS[row["verdict"]], right=False, whole=True,
@@ -92,7 +92,7 @@ LEADS: Final = {
 
 
 def leads(row: Row) -> str | None:
-    """Exchanges that a point concerns, where it is not all well."""
+    """Exchanges that a point concerns, unless it is good."""
     return LEADS.get(row["name"]) if row["verdict"] != "good" or row["name"] == "exchanges" else None
 
 
@@ -110,7 +110,7 @@ def point_detail(row: Row, width: int) -> list[Line]:
 
 
 def oddities(weirds: pa.Table, connections: pa.Table) -> Sheet:
-    """What was odd, on which connection, and where first."""
+    """Oddities, with their connections and first occurrences."""
     spoke = {row["connection"] for row in connections.select(["connection", "exchanges"]).to_pylist() if row["exchanges"]}
 
     def connection(row: Row) -> str | None:

@@ -18,14 +18,14 @@ def knows_partitions(book: CaptureModel) -> bool:
 
 
 def later(book: CaptureModel, what: str) -> str:
-    """Why a table is missing that is complete when the capture has been read."""
+    """Why a table is missing that is complete only when the capture has been read."""
     if book.state == "failed":
         return f"the capture was not read to its end: {what} are not available"
     return f"{what} are available when the capture has been read"
 
 
 def no_partitions(book: CaptureModel, what: str) -> str:
-    """Why what is made of the table of partitions is missing."""
+    """Why data that is made from the table of partitions is missing."""
     if "-" in book.paths:
         return f"{what} need a second pass, which a pipe does not allow"
     computing = "computing: the partitions are read from the capture"
@@ -34,7 +34,7 @@ def no_partitions(book: CaptureModel, what: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ViewPlace:
-    """Where a view was left, so that it opens there again."""
+    """The last place in a view, at which it opens again."""
 
     section: int
     grouping: int
@@ -48,13 +48,13 @@ class Home(Protocol):
 
     book: CaptureModel
     places: dict[str, ViewPlace]
-    """Views that were left, by name."""
+    """Last places of views, by name."""
     selected: tuple[str, int] | None
     pair: tuple[tuple[str, int] | None, tuple[str, int] | None]
-    """The exchanges to compare; the first is None where the user named one alone."""
+    """The exchanges to compare; the first is None if the user named only one."""
     show_secrets: bool
     other: str
-    """Path of the capture to compare with; empty where none was named."""
+    """Path of the capture to compare with; empty if none was named."""
     look: UiSettings
     """Settings."""
 
@@ -62,22 +62,22 @@ class Home(Protocol):
         """Saves the settings."""
 
     def free_screens(self) -> None:
-        """Frees the screens that were left, once no key has come for a while."""
+        """Frees closed screens, once no key has arrived for a while."""
 
     def narrow(self, text: str, *, stay: bool = False) -> None:
-        """Sets the display filter, and shows the list; with `stay` the view goes on."""
+        """Sets the display filter, and shows the list; with `stay` the view remains open."""
 
     def mark(self, uid: str, number: int) -> str:
-        """Marks an exchange, or removes its mark; what was done, in words."""
+        """Marks an exchange, or removes its mark; returns what was done, in words."""
 
     def show_exchange(self, uid: str, number: int) -> None:
         """Shows an exchange in the list."""
 
     def seek_records(self) -> None:
-        """Goes on in the list to an exchange with records, where the selected one has none."""
+        """Moves on in the list to an exchange with records if the selected one has none."""
 
     def save_packets(self, only: str) -> None:
-        """Prompts for a file name and writes the packets of the exchanges that pass a filter."""
+        """Prompts for a file name and writes the packets of the exchanges that a filter selects."""
 
     def save_text(self, name: str, text: str) -> None:
         """Prompts for a file name and writes the file."""

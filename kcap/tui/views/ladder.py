@@ -20,7 +20,7 @@ NOT_HERE = {
     "s": ("sort", "arrows are in time order"), "z": ("turn", "arrows are in time order"),
     "c": ("all_columns", "the ladder is as wide as the screen"),
 }  # fmt: skip
-"""Key of other views -> its action, and why there is none here."""
+"""Key of other views -> its action, and why it has no effect here."""
 UNFILTERED = "no display filter is set: all exchanges are shown"
 
 
@@ -47,7 +47,7 @@ class Ladder(View):
         self.filtered = False
         self.by_windows = 0
         self.more = False, False
-        """Whether there are exchanges before and behind those that are drawn."""
+        """Whether there are exchanges before and after those that are drawn."""
         self.ladder = model.LadderModel()
         self.room = 0
         self._around = False
@@ -60,7 +60,7 @@ class Ladder(View):
             self._around = True
 
     def settled(self) -> Any:
-        """Another connection, another width."""
+        """Adds the connection and the width, on which the page depends."""
         self.room = self.table.scrollable_content_region.width
         return super().settled(), self.connection, self.relative, self.filtered, self.by_windows, self.room
 
@@ -92,7 +92,7 @@ class Ladder(View):
         return Page([model.sheet(ladder, self.room, relative=self.relative, note=note)], f"{title}{passing}")
 
     def show_page(self, page: Page) -> None:
-        """Shows it, at first with the cursor where the list had its own."""
+        """Shows the page, first with the cursor on the exchange of the list."""
         super().show_page(page)
         if self._around and self.exchange is not None and self.table.rows:
             self._around = False
@@ -101,7 +101,7 @@ class Ladder(View):
 
     @on(SheetTable.Moved)
     def marked(self, _event: SheetTable.Moved) -> None:
-        """Both arrows of an exchange are drawn heavy."""
+        """Highlights both arrows of an exchange."""
         row = self.table.current
         name = row["exchange_name"] if row is not None else None
         if name != self.ladder.chosen:
@@ -109,7 +109,7 @@ class Ladder(View):
             self.table.refresh()
 
     def action_mate(self) -> None:
-        """From a request to its answer, and back."""
+        """Moves from a request to its response, and back."""
         row, rows = self.table.current, self.table.rows
         if row is None:
             return
@@ -121,7 +121,7 @@ class Ladder(View):
             self.say_once("the other message of this exchange is not in the capture")
 
     def action_other(self, by: int) -> None:
-        """Another connection, in the order of their first exchange."""
+        """Shows another connection, in the order of their first exchanges."""
         some = model.connections(self.home.book.exchanges(["connection"], filtered=self.filtered))
         if len(some) < 2:
             self.say_once(f"there is {'no other' if some else 'no'} connection")
@@ -131,17 +131,17 @@ class Ladder(View):
             self.look()
 
     def action_time(self) -> None:
-        """Time of day, or seconds since the first arrow."""
+        """Switches between time of day and seconds since the first arrow."""
         self.relative = not self.relative
         self.look()
 
     def action_unfiltered(self) -> None:
-        """All exchanges, or those that pass the display filter."""
+        """Switches between all exchanges and those that pass the display filter."""
         self.filtered = not self.filtered
         self.look()
 
     def action_part_of_time(self, by: int) -> None:
-        """Other exchanges of a long conversation."""
+        """Shows other exchanges of a long conversation."""
         before, behind = self.more
         if before if by < 0 else behind:
             self.by_windows += by

@@ -2,8 +2,8 @@
 
 In: rows of `exchanges`. Out: events, and a sheet of them. Law: each captured request, each response and each missing response
 is an event; events are in time order; a lane holds one exchange at a time, from its request to its end.
-A broker serves one request of a connection at a time. So the oldest exchange in flight is drawn as being served, the others as
-queued behind it: that is head-of-line blocking.
+A broker serves one request of a connection at a time. The oldest exchange in flight is therefore drawn as being served and the
+others as queued behind it, which is head-of-line blocking.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,9 +28,9 @@ COLUMNS: Final = (
     "request_bytes", "response_bytes", "topics", "topic_ids", "record_count", "acks", "flags", "request_first_ns",
     "request_last_ns", "response_first_ns", "response_last_ns", "request_first_packet", "response_first_packet",
 )  # fmt: skip
-"""Columns of `exchanges` that are read."""
+"""Columns of `exchanges` that are needed."""
 WINDOW: Final = 5000
-"""Exchanges that are drawn at once."""
+"""Maximum number of exchanges that are drawn at once."""
 REQUEST, RESPONSE, LOST = "request", "response", "no response"
 SERVED, WAITING, BEGIN, END = "│", "┊", "┌", "└"
 LIGHT, HEAVY = "─", "━"
@@ -40,7 +40,7 @@ HOST_LEAST: Final = 14
 """Minimal width of a broker, in terminal columns."""
 ARROW_LEAST: Final = 24
 LONG_NS: Final = 100_000_000
-"""A longer pause between events is highlighted."""
+"""Length of a pause between events from which it is highlighted."""
 calc: Any = pc
 
 
@@ -57,12 +57,12 @@ class LadderModel:
     chosen: str | None = None
     """Name (UID.N) of the exchange whose arrows are highlighted."""
     lanes: int = 1
-    """Exchanges in flight at once, at most."""
+    """Maximum number of exchanges in flight at once."""
 
 
 # -- which exchanges --------------------------------------------------------------------------------------------------
 def connections(table: pa.Table) -> list[str]:
-    """Connections in the order of their first exchange."""
+    """Connections in the order of their first exchanges."""
     return [str(uid) for uid in calc.unique(table["connection"]).to_pylist()]
 
 
@@ -77,7 +77,7 @@ def of_connection(table: pa.Table, uid: str) -> pa.Table:
 
 
 def of_client(table: pa.Table, uid: str) -> pa.Table:
-    """The client of a connection, on all of its connections."""
+    """The client of a connection, with all of its connections."""
     one = of_connection(table, uid)
     ids = [name for name in calc.unique(one["client_id"]).to_pylist() if name is not None]
     if not one.num_rows or not ids:
@@ -88,8 +88,9 @@ def of_client(table: pa.Table, uid: str) -> pa.Table:
 
 
 def window(table: pa.Table, around: tuple[str, int] | None, shift: int) -> tuple[pa.Table, int]:
-    """Exchanges in the order of time, `WINDOW` of them: those around one, or the first; moved by whole windows. With the number
-    of the first."""
+    """`WINDOW` exchanges in order of time: those around one, or the first ones; moved by whole windows. With the number of the
+    first.
+    """
     times = calc.coalesce(table["request_first_ns"], table["response_first_ns"])
     keys: Any = {"at": times, "exchange": table["exchange"]}
     order = calc.sort_indices(pa.table(keys), sort_keys=[("at", "ascending"), ("exchange", "ascending")])
@@ -129,7 +130,7 @@ def events_of(rows: Sequence[Row]) -> list[Row]:
 
 
 def draw_lanes(events: Sequence[Row]) -> int:
-    """Gives each event the lanes beside it, as (lane, mark) pairs; the most that are in flight at once."""
+    """Sets the lanes of each event, as (lane, mark) pairs; returns the maximum number in flight."""
     open_: dict[str, int] = {}  # exchange -> lane, in the order of their requests
     lines: dict[str, list[str]] = {}  # connection -> its exchanges in flight
     free: list[int] = []
@@ -174,8 +175,7 @@ def made(rows: Sequence[Row]) -> LadderModel:
 
 
 def names_of(brokers: Mapping[tuple[str, int], int | None]) -> list[str]:
-    """What brokers are called: their address; where there are several, by their ids if each has its own, else without a port
-    that all have."""
+    """Names of brokers: their address; if there are several, their ids if these are distinct, else without a common port."""
     ports, known = {port for _, port in brokers}, set(brokers.values())
     if len(brokers) > 1 and None not in known and len(known) == len(brokers):
         return [f"broker {node}" for node in brokers.values()]
@@ -184,7 +184,7 @@ def names_of(brokers: Mapping[tuple[str, int], int | None]) -> list[str]:
 
 # -- drawing ----------------------------------------------------------------------------------------------------------
 def lanes_text(event: Row, width: int) -> str:
-    """The exchanges in flight, one column each; a number where there is no room for all."""
+    """The exchanges in flight, one column each; a number if there is no room for all."""
     marks: dict[int, str] = event["lanes"]
     text = "".join(marks.get(lane, " ") for lane in range(width))
     beyond = sum(lane >= width for lane in marks)
@@ -212,7 +212,7 @@ def arrow_text(event: Row) -> str:
 
 
 def is_blocked(event: Row) -> bool:
-    """Whether more than half of the latency went into waiting behind earlier requests."""
+    """Whether more than half of the latency was spent queued behind earlier requests."""
     return bool(event["queue_ns"]) and 2 * event["queue_ns"] > (event["latency_ns"] or 0)
 
 
@@ -229,7 +229,7 @@ def tone_of(event: Row) -> str:
 
 
 def places(hosts: int, width: int) -> list[int]:
-    """Columns of the vertical lines: the client's first, then the brokers', those without room in the last."""
+    """Columns of the lifelines: the client's first, then the brokers'; brokers without room share the last."""
     columns = max(1, min(hosts, (width - 1) // HOST_LEAST))
     return [at * (width - 1) // columns for at in range(columns + 1)]
 
@@ -255,7 +255,7 @@ def arrow(event: Row, host: int, lines: Sequence[int], *, heavy: bool) -> str:
 
 
 def heads(ladder: LadderModel, lines: Sequence[int]) -> str:
-    """The names over the lifelines: the client's begins at its line, the brokers' end at theirs."""
+    """The names above the lifelines: the client's begins at its line, the brokers' end at theirs."""
     names, shown = ladder.names, len(lines) - 1
     if len(names) > shown:
         names = [*names[: shown - 1], f"{len(names) - shown + 1} brokers"]

@@ -43,7 +43,7 @@ class OpenView(Protocol):
         """How a section is sorted."""
 
     def careful(self, make: Callable[[], Any], otherwise: Any) -> Any:
-        """The result of a call; a default where it raises."""
+        """The result of a call; a default if it raises."""
 
     def look(self) -> None:
         """Computes a new page when it is due."""

@@ -1,4 +1,4 @@
-"""Turns tones into styles: the one place where plain lines get their colors.
+"""Maps tones to styles: the one place where plain lines get their colors.
 
 In: lines of texts with tones, a widget. Out: styles, Rich text, strips of a pane. Law: a tone is a color of the theme and never
 the only carrier of a meaning: the selected span of the bytes is underlined, too. A line that cannot be painted affects only
@@ -23,7 +23,7 @@ from kcap.tui.faults import stumbled
 from kcap.tui.views.sheet import Line
 
 PREFIX: Final = "tone--"
-"""Of the component classes of tones: those of `TONES`, and what is selected, under the cursor, at the head of a table."""
+"""Prefix of the component classes of tones: those of `TONES`, and of selections, cursors and headings."""
 CSS: Final = """
     & > .tone--bold { text-style: bold; }
     & > .tone--dim { text-style: dim; }
@@ -38,7 +38,7 @@ CSS: Final = """
     & > .tone--cell { background: $block-cursor-background; color: $block-cursor-foreground; text-style: bold; }
     & > .tone--head { color: $text-secondary; text-style: bold; }
 """
-"""Of every widget that paints lines."""
+"""CSS of every widget that paints lines."""
 PANE_CSS: Final = (
     CSS
     + """
@@ -46,24 +46,24 @@ PANE_CSS: Final = (
     & > .tone--pick { background: $primary 45%; color: $text; text-style: underline; }
 """
 )
-"""Of the panes of the main screen."""
+"""CSS of the panes of the main screen."""
 FILLED: Final = frozenset({"pick", "cell", "cursor"})
 """Tones with a background."""
 TONE: Final = itemgetter(1)
 
 
 class Toned:
-    """A widget that paints lines: makes the style of a tone when it is painted first.
+    """A widget that paints lines. It makes the style of a tone when the tone is first painted.
 
-    Textual makes the styles of all of a widget's COMPONENT_CLASSES each time that it applies its stylesheet to it, and a
-    screen has a dozen widgets with 15 tones of which few are seen: that took a tenth of opening a view. Law: a style is that of
-    the stylesheet as it was applied last.
+    Textual makes the styles of all COMPONENT_CLASSES of a widget each time that it applies its stylesheet, and a screen has a
+    dozen widgets with 15 tones, few of which are visible: that took a tenth of the time to open a view. Law: a style is that of
+    the stylesheet as it was last applied.
     """
 
     app: Any
     _component_styles: dict[str, RenderStyles]
     _tones: dict[str, Style] | None = None
-    """Styles of tones that were painted since the stylesheet was applied last."""
+    """Styles of tones that were painted since the stylesheet was last applied."""
 
     def tone_style(self, name: str) -> Style:
         """A tone's style, without a background unless the tone is one of `FILLED`."""
@@ -80,7 +80,7 @@ class Toned:
         return made
 
     def get_component_styles(self, *names: str) -> RenderStyles:
-        """Styles of components, those of tones made where they are not there."""
+        """Styles of components; those of tones are made when they are missing."""
         for name in names:
             if name not in self._component_styles and name.startswith(PREFIX):
                 node = DOMNode(classes=name)
@@ -91,7 +91,7 @@ class Toned:
         return made
 
     def notify_style_update(self) -> None:
-        """The stylesheet was applied: styles of tones are made again."""
+        """Discards the styles of tones after the stylesheet was applied."""
         self._tones = None
         for name in [name for name in self._component_styles if name.startswith(PREFIX)]:
             del self._component_styles[name]
@@ -99,7 +99,7 @@ class Toned:
 
 
 class Lines(Toned, ScrollView, can_focus=True):
-    """A pane of lines, of which those in sight are painted."""
+    """A pane of lines, of which only the visible ones are painted."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "move(-1)", "Up", show=False),
@@ -113,7 +113,7 @@ class Lines(Toned, ScrollView, can_focus=True):
 
     @property
     def base(self) -> Style:
-        """The pane's own style: to look it up for each line takes a sixth of a repaint."""
+        """The pane's own style; looking it up for each line takes a sixth of a repaint."""
         if self._base is None:
             self._base = self.rich_style
         return self._base
@@ -124,20 +124,20 @@ class Lines(Toned, ScrollView, can_focus=True):
         self._base = None
 
     def see_line(self, at: int, top: int, room: int) -> int:
-        """The first of `room` lines with which line `at` is in sight, as near to `top` as can be."""
+        """The first of `room` visible lines that makes line `at` visible, as near to `top` as possible."""
         return at if at < top else at - room + 1 if at >= top + room else top
 
     def scroll_up_to(self, line: int) -> None:
-        """Makes this the first line in sight."""
+        """Makes this the first visible line."""
         if line != self.scroll_offset.y:
             self.scroll_to(y=line, animate=False, force=True, immediate=True)
 
     def scroll_aside_to(self, column: int) -> None:
-        """Makes this the first column in sight."""
+        """Makes this the first visible column."""
         self.scroll_to(x=column, animate=False, force=True, immediate=True)
 
     def strip(self, line: Line, width: int, base: Style) -> Strip:
-        """A line in its width. Texts of one tone are one segment: whatever is done to a line on its way costs by segments."""
+        """A line cut to its width. Texts of one tone form one segment, since every further step costs by segments."""
         segments = [
             Segment("".join(text for text, _ in run), base + self.tone_style(tone) if tone else base)
             for tone, run in groupby(line, TONE)

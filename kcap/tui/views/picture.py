@@ -28,10 +28,10 @@ class Picture(Toned, Widget, can_focus=True):
     ]
 
     class Moved(Message):
-        """Another bar was selected."""
+        """Posted when another bar was selected."""
 
     class Chosen(Message):
-        """A bar was opened."""
+        """Posted when a bar was opened."""
 
         def __init__(self, down: Down) -> None:
             super().__init__()
@@ -56,7 +56,7 @@ class Picture(Toned, Widget, can_focus=True):
         return self.bars.downs[self.at] if self.at < len(self.bars.downs) else None
 
     def get_content_height(self, container: object, viewport: object, width: int) -> int:
-        """Lines of the picture."""
+        """Number of lines of the picture."""
         return height_of(self.bars) + (self.has_focus and self.bars.upright)
 
     def render(self) -> Text:

@@ -1,7 +1,7 @@
 """The view of records: the contents of one Produce request or Fetch response.
 
 In: the app's selected exchange. Out: a screen. Law: it shows the exchange that is selected in the list, or the one that the
-user stepped to. Where the selected one has no records, the list goes on to the next that has.
+user stepped to. If the selected one has no records, the list moves on to the next that has.
 """
 
 from typing import Any, ClassVar
@@ -29,12 +29,12 @@ class Records(View):
         self.exchange: tuple[str, int] | None = None
 
     def on_mount(self) -> None:
-        """Begins with the exchange that is selected in the list, which goes on to one with records where that has none."""
+        """Begins with the exchange that is selected in the list, which moves on to one with records if necessary."""
         self.home.seek_records()
         self.exchange = self.home.selected
 
     def settled(self) -> Any:
-        """Another exchange."""
+        """Adds the exchange, on which the page depends."""
         return super().settled(), self.exchange
 
     def page(self, book: CaptureModel) -> Page:
@@ -52,7 +52,7 @@ class Records(View):
         return Page([model.sheet(rows, self.exchange, why)], title)
 
     def action_other(self, step: int) -> None:
-        """The exchange of the connection before or behind."""
+        """Shows the next or previous exchange of the connection."""
         if self.exchange is None:
             return
         uid, number = self.exchange[0], self.exchange[1] + step

@@ -1,6 +1,6 @@
 """Decodes the records of one Produce request or one Fetch response as rows of a sheet.
 
-In: an exchange read again from its file. Out: rows, and a record as lines. Law: the same records, offsets and times as in the
+In: an exchange read again from its file. Out: rows, and a record as lines. Law: the records, offsets and times are those of the
 table `records`; a batch is decompressed when its records are first used.
 """
 
@@ -24,23 +24,23 @@ from kcap.tui.views.sheet import Line, Sheet, counted, named
 from kcap.wire.varints import java_long
 
 PREVIEW: Final = 200
-"""Characters of a value in the table."""
+"""Maximum characters of a value in the table."""
 SHOWN: Final = 20_000
-"""Bytes of a value that are shown in full."""
+"""Maximum bytes of a value in its details."""
 READABLE: Final = 0.9
-"""Bytes with at least this fraction of printable characters are shown as text."""
+"""Minimum fraction of printable characters for bytes that are shown as text."""
 LATEST_MS: Final = 253_402_300_799_000
-"""End of the year 9999."""
+"""End of the year 9999, in ms."""
 
 
 class RecordBodies:
-    """The bodies of an exchange, as the records table needs them."""
+    """The bodies of an exchange, in the form that the records table needs."""
 
     def __init__(self, found: FrameBytes) -> None:
         self.found = found
 
     def body(self, side: int, records: Records = "base64") -> dict[str, Any]:
-        """One side as JSON; empty where there is none."""
+        """One side as JSON; empty if there is none."""
         found = self.found
         data = found.request if side == REQUEST else found.response
         if len(data) < 8:
@@ -51,7 +51,7 @@ class RecordBodies:
 
 
 def records(found: FrameBytes, names: dict[str, str] | None = None) -> Iterator[Row]:
-    """The records, as far as `RECORDS_SHOWN_MOST`. `names`: topic ids and their names."""
+    """The records, up to `RECORDS_SHOWN_MOST`. `names`: topic ids and their names."""
     bodies = RecordBodies(found)
     parts: list[tuple[Any, int | None]] = []
     if found.row["api"] == "Produce":
@@ -91,14 +91,14 @@ def _row(topic: str | None, partition: int, number: int, offset: int | None, bat
 
 
 def stamp(ms: int) -> str:
-    """A time of Kafka's."""
+    """A timestamp of Kafka."""
     if not 0 <= ms <= LATEST_MS:
         return "" if ms < 0 else str(ms)
     return f"{datetime.fromtimestamp(ms / 1000, UTC):%Y-%m-%d %H:%M:%S}.{ms % 1000:03d}"
 
 
 def readable(data: bytes) -> str | None:
-    """Bytes as text, None where they are none."""
+    """Bytes as text; None if they are not text."""
     try:
         text = data.decode()
     except UnicodeDecodeError:
@@ -108,7 +108,7 @@ def readable(data: bytes) -> str | None:
 
 
 def preview(data: bytes | None) -> str:
-    """A value in one line."""
+    """A value on one line."""
     if data is None:
         return "null"
     text = readable(data[: 4 * PREVIEW]) if len(data) <= 4 * PREVIEW else readable_part(data[: 4 * PREVIEW])
@@ -116,12 +116,12 @@ def preview(data: bytes | None) -> str:
 
 
 def readable_part(data: bytes) -> str | None:
-    """The same where the end may be in the middle of a sign."""
+    """The same for bytes that may end within a character."""
     return next((text for cut in range(4) if (text := readable(data[: len(data) - cut])) is not None), None)
 
 
 def value_lines(name: str, data: bytes | None) -> list[Line]:
-    """A value in full: JSON in its structure, text as it is, else hex beside text."""
+    """A value in full: JSON indented, text as it is, other bytes as hex beside text."""
     if data is None:
         return [[(name, "bold"), ("  null", "dim")]]
     out: list[Line] = [[(name, "bold"), (f"  {count(len(data), 'byte')}", "dim")]]

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 SHARE: Final = 3
-"""Times the last look's length that pass before the next one: reports of a large capture must not slow down its reading."""
+"""Number of durations of the last refresh that must pass before the next one: reports of a large capture must not slow down its
+reading.
+"""
 
 
 @dataclass(slots=True)
@@ -23,7 +25,7 @@ class Pace:
     busy: bool = False
 
     def due(self, rows: int, settled: Any, now: float) -> bool:
-        """Whether to look. A change of `settled` (the filter, the end of reading, the user's settings) is always due."""
+        """Whether to refresh. A change of `settled` (the filter, the end of reading, the user's settings) is always due."""
         if self.busy:
             return False
         if settled != self.settled or self.seen is None:

@@ -1,4 +1,4 @@
-"""What a view does with the row under the cursor: mark, copy, save, follow its connection.
+"""Actions of a view for the row under the cursor: mark, copy, save, follow its connection.
 
 In: a view. Out: the clipboard, files, other screens. Law: a key that has no effect on a row says why.
 """
@@ -51,19 +51,19 @@ class RowActions:
         self.view.app.push_screen(copy_menu(texts), lambda name: copied(self.view.app, texts, name))
 
     def connection(self) -> str | None:
-        """The connection that the row under the cursor is about."""
+        """The connection that the row under the cursor concerns."""
         sheet, row = self.view.sheet, self.view.table.current
         of = sheet.connection if sheet is not None else None
         found: str | None = self.view.careful(lambda: of(row), None) if of is not None and row is not None else None
         return found
 
     def followed(self) -> tuple[str, int] | None:
-        """The exchange to begin with where the row's connection is followed: its own, else the first."""
+        """The exchange at which following the row's connection begins: its own, else the first."""
         down, uid = self.view.careful(lambda: self.view.table.down, None), self.connection()
         return down if isinstance(down, tuple) else (uid, 1) if uid is not None else None
 
     def conversation(self) -> None:
-        """The messages of the row's connection, one after the other."""
+        """Shows the messages of the row's connection, one after another."""
         from kcap.tui.followed_stream import FollowedStream
 
         if (found := self.followed()) is not None:

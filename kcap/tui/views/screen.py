@@ -45,7 +45,7 @@ LOOK_SECONDS = 1.0
 """Interval of refreshes."""
 
 ELSEWHERE = frozenset({"?", *(key for key, _, _ in VIEWS.values())})
-"""Characters that leave a view for another or, as F1 does, for the help."""
+"""Characters that leave a view for another, or for the help as F1 does."""
 
 
 class View(Toned, ExplainsKeys):
@@ -63,7 +63,7 @@ class View(Toned, ExplainsKeys):
     LAZY: ClassVar[bool] = False
     """Whether only the displayed section is computed."""
     PATIENCE_SECONDS: ClassVar[float] = 600.0
-    """Keys wait this long for the first page; Escape cancels it."""
+    """Maximum time for which keys wait for the first page; Escape cancels it."""
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (120, "-wide")]  # noqa: RUF012
     DEFAULT_CSS = f"""
     View {{
@@ -134,14 +134,14 @@ class View(Toned, ExplainsKeys):
         """Place to restore when there are rows."""
         self._here = 0, 0
         self._places: dict[int, tuple[int, int]] = {}
-        """Section -> row and cell of its cursor, when another section was shown."""
+        """Section -> row and cell of its cursor when it was last shown."""
         self._began = 0.0
         self._shown_for: Any = None
         """The settings of the page that was computed last."""
         self._computed_for: Any = None
         """The settings of the page that is being computed."""
 
-    # -- what a view says ---------------------------------------------------------------------------------------------
+    # -- overridden by views ------------------------------------------------------------------------------------------
     def page(self, book: CaptureModel) -> Page:
         """Computes the page. Runs in a thread and touches no widget."""
         raise NotImplementedError
@@ -153,15 +153,15 @@ class View(Toned, ExplainsKeys):
 
     @property
     def ready(self) -> bool:
-        """Whether a page was computed for what is set, or could not be."""
+        """Whether a page was computed for the current settings, or could not be."""
         return self._shown_for is not None and self._shown_for == self._settings()
 
     def passes(self, key: str) -> bool:
-        """Whether a key has nothing to do with the page, so that it need not wait for it: those that go elsewhere."""
+        """Whether a key need not wait for the page: those that leave the view."""
         return key == "f1" or key_to_character(key) in ELSEWHERE
 
     def _settings(self) -> Any:
-        """What the user sets, without how far the capture was read."""
+        """The user's settings, without the progress of reading."""
         return self.home.book.filter_text, self.grouping, self.at if self.LAZY else 0
 
     @property
@@ -186,7 +186,7 @@ class View(Toned, ExplainsKeys):
         return focused.down if isinstance(focused, Picture) else self.table.down
 
     def careful(self, make: Callable[[], Any], otherwise: Any) -> Any:
-        """The result of a call; a default and an error message where it raises, so that the session continues."""
+        """The result of a call; a default and an error message if it raises, so that the session continues."""
         try:
             return make()
         except Exception as error:  # noqa: BLE001 - whatever a sheet stumbles over, it is no reason to lose the session
@@ -204,7 +204,7 @@ class View(Toned, ExplainsKeys):
 
     @property
     def intact(self) -> bool:
-        """Whether its parts are here: a screen that closes loses them, one by one, before its last messages are handled."""
+        """Whether its widgets exist: a screen that closes loses them, one by one, before its last messages are handled."""
         return len(self.query("#title, #sections, #banner, #main, #side, #detail, #where")) == 7
 
     def on_mount(self) -> None:
@@ -229,10 +229,10 @@ class View(Toned, ExplainsKeys):
             self._orders, self.at, self.grouping = self._came.orders, self._came.section, self._came.grouping
 
     def on_unmount(self) -> None:
-        """Remembers the place of the cursor and cancels the page that is being computed."""
+        """Saves the place of the cursor and cancels the page that is being computed."""
         self.home.book.give_up(self)
         self.home.places[self.NAME] = ViewPlace(self.at, self.grouping, *self._here, self._orders)
-        self.shown = Page()  # a screen waits for the garbage collector; its rows must not
+        self.shown = Page()  # the screen waits for the garbage collector; its rows must not
         self.table.forget()
         self.home.free_screens()
 
@@ -253,7 +253,7 @@ class View(Toned, ExplainsKeys):
 
     def _made(self, book: CaptureModel) -> Handoff[Page]:
         if not book.wanted(self):
-            return Handoff(Page())  # a thread became free for it when the view had been left
+            return Handoff(Page())  # the view was closed before a thread was free
         try:
             with book.asked_by(self):
                 return Handoff(self.page(book))
@@ -302,7 +302,7 @@ class View(Toned, ExplainsKeys):
             self.set_class(alone or self.has_class("-closed"), "-alone")
             self._show(sheet, keep_cursor=keep_cursor)
             self.refresh_bindings()
-            self.call_after_refresh(self._tell_detail)  # its pane may have got another width
+            self.call_after_refresh(self._tell_detail)  # its pane may have another width
         self._show_title()
 
     def _show(self, sheet: Sheet, *, keep_cursor: bool) -> None:
@@ -323,7 +323,7 @@ class View(Toned, ExplainsKeys):
         right = f"{count(book.rows, 'exchange')}{state}"
         right += f" · {book.ignored:,} ignored" if book.ignored else ""
         right += f" · filter {clean(book.filter_text)}" if book.filter_text else ""
-        # the view's name comes first, then the number of exchanges and that there is a filter, then of what, then the filter
+        # The view's name comes first, then the number of exchanges and whether there is a filter, the subject, the filter.
         stays, filtered, _ = right.partition(" · filter ")
         least = cell_len(stays + filtered) + len(ELLIPSIS) * bool(filtered)
         left = cut(left, max(cell_len(name) + 1, min(cell_len(left), width - least - 2)), right=False)
@@ -332,9 +332,9 @@ class View(Toned, ExplainsKeys):
         line.truncate(width, overflow="ellipsis")
         self.query_one("#title", TextLine).set_text(line)
 
-    # -- where Enter leads --------------------------------------------------------------------------------------------
+    # -- links --------------------------------------------------------------------------------------------------------
     def where(self) -> str:
-        """Where Enter leads from a row without exchanges, in words; empty where it leads nowhere."""
+        """The target of Enter for a row without exchanges, in words; empty if there is none."""
         return ""
 
     def _tell_where(self) -> None:
@@ -372,7 +372,7 @@ class View(Toned, ExplainsKeys):
             return
         sheet, row, width = self.sheet, self.table.current, self.body.room
         if not width:
-            return  # its size comes as an event
+            return  # a resize event will follow
         more, bars_of = sheet.detail, sheet.charts
         lines: list[Line] = self.careful(lambda: more(row, width), []) if more is not None and row is not None else []
         bars: list[Bars] = self.careful(lambda: bars_of(row), []) if bars_of is not None and row is not None else []

@@ -13,10 +13,10 @@ from kcap.tui.views.sheet import Sheet
 
 
 class SectionLine(Static):
-    """The line, hidden where there is one section."""
+    """The line of sections, hidden if there is only one."""
 
     def show(self, sheets: Sequence[Sheet], at: int) -> None:
-        """Shows the sections, dim where there is nothing in one; without room for all, those not displayed are cut alike."""
+        """Shows the sections; empty ones are dim. If there is no room for all, those not displayed are cut equally."""
         self.set_class(len(sheets) < 2, "hidden")
         names, longest = [one.name for one in sheets], max((len(one.name) for one in sheets), default=0)
         room = self.screen.size.width - 2 - sum(len(f" {number}: ") for number, _ in enumerate(names, 1))

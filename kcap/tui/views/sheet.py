@@ -17,13 +17,13 @@ from kcap.reports.text import TextColumn, clock, fitted, line, number, size, wor
 Down = str | tuple[str, int] | None
 """A filter, an exchange, or nothing."""
 Span = tuple[str, str]
-"""A text and its tone: one of `TONES`."""
+"""A text and its tone, one of `TONES`."""
 Line = list[Span]
 TONES: Final = ("", "bold", "dim", "good", "care", "bad", "key", "one", "two", "three")
 SAMPLED: Final = 2000
-"""Rows that are looked at for the widths of columns."""
+"""Number of rows from which the widths of columns are determined."""
 WIDEST: Final = 40
-"""Cells of a name that are shown where there is room for all."""
+"""Cells of a name that are shown if there is room for all columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +31,11 @@ class SheetField(TextColumn):
     """A column of a sheet."""
 
     key: Callable[[Row], Any] | None = None
-    """What rows are sorted by; the text where there is none."""
+    """Sort key of a row; None sorts by the text."""
     down: Callable[[Row], Down] | None = None
-    """Where a cell leads; where the row does, if there is none."""
+    """The target of a cell; None means that of the row."""
     counts: Callable[[Row], int | None] | None = None
-    """Of a number of exchanges: the number, which is that of the exchanges its filter lets pass."""
+    """For a cell with a number of exchanges: the number, which its filter selects."""
     tone: Callable[[Row], str] | None = None
 
 
@@ -47,26 +47,26 @@ class Sheet:
     fields: Sequence[SheetField]
     rows: list[Row]
     down: Callable[[Row], Down]
-    """Where a row leads."""
+    """The target of a row."""
     empty: str
     """The message without rows."""
     note: str = ""
     """A sentence above the table."""
     foot: str = ""
-    """What is not in the table."""
+    """A note about what is not in the table."""
     detail: Callable[[Row, int], list[Line]] | None = None
-    """More of one row, for a width."""
+    """The details of a row, for a width."""
     charts: Callable[[Row], list["Bars"]] | None = None
-    """Pictures of one row."""
+    """The pictures of a row."""
     connection: Callable[[Row], str | None] | None = None
-    """The connection that a row is about, if it is about one."""
+    """The connection that a row concerns, if it is only one."""
     title: str = ""
-    """Of what it is, where that of the page is another section's."""
+    """Subject of the section, if it differs from that of the page."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bars:
-    """A picture of bars, each of which leads somewhere."""
+    """A picture of bars, each with a target."""
 
     title: str
     labels: Sequence[str]
@@ -76,7 +76,7 @@ class Bars:
     downs: Sequence[Down]
     logarithmic: bool = False
     upright: bool = False
-    """Bars stand beside each other, as time goes by."""
+    """Whether bars are upright and side by side, as for values over time."""
 
 
 @dataclass(slots=True)
@@ -85,9 +85,9 @@ class Page:
 
     sheets: list[Sheet] = field(default_factory=list)
     title: str = ""
-    """Of what, grouped how."""
+    """Subject and grouping."""
     banner: Line = field(default_factory=list)
-    """The one thing to know."""
+    """The most important sentence."""
 
 
 @dataclass(slots=True)
@@ -95,11 +95,11 @@ class SortOrder:
     """How a sheet's rows are sorted."""
 
     at: int | None = None
-    """Number of the column, None for the order in which the rows came."""
+    """Number of the column; None for the original order."""
     backward: bool = False
 
     def choose(self, at: int, sheet: Sheet) -> None:
-        """Sorts by a column; once more turns the order around. Numbers begin with the largest."""
+        """Sorts by a column; a second call reverses the order. Numbers begin with the largest."""
         if self.at == at:
             self.backward = not self.backward
         else:
@@ -116,18 +116,18 @@ class SortOrder:
         return sorted(there, key=value, reverse=self.backward) + rest
 
     def mark(self, at: int) -> str:
-        """What stands behind a column's head."""
+        """The mark in a column's heading."""
         return "" if self.at != at else "▼" if self.backward else "▲"
 
 
 def widths_of(sheet: Sheet, rows: Sequence[Row], room: int, *, all_columns: bool) -> list[int]:
-    """Widths of the columns, 0 for those that are left out for want of room; none with `all_columns`."""
+    """Widths of the columns, 0 for those omitted for lack of room; none are omitted with `all_columns`."""
     step = max(1, len(rows) // SAMPLED)
     texts = [[as_wide(column.text(row)) for column in sheet.fields] for row in rows[::step]]
     for at in range(len(sheet.fields)):
         if all(row[at] == words(None) for row in texts):
             for row in texts:
-                row[at] = ""  # a column in which nothing is known says nothing
+                row[at] = ""  # a column without any values is empty
     heads = [
         TextColumn(f"{column.head} ", column.text, column.right, column.rank, column.whole, column.least)
         for column in sheet.fields
@@ -139,18 +139,18 @@ def widths_of(sheet: Sheet, rows: Sequence[Row], room: int, *, all_columns: bool
 
 
 def as_wide(text: str) -> str:
-    """A text of as many characters as the given one takes cells of a terminal."""
+    """A text with as many characters as the given one takes terminal cells."""
     return text if text.isascii() else "m" * cell_len(text)
 
 
 def down_of(sheet: Sheet, row: Row, at: int) -> Down:
-    """Where a cell leads."""
+    """The target of a cell."""
     found = sheet.fields[at].down if at < len(sheet.fields) else None
     return found(row) if found is not None else sheet.down(row)
 
 
 def as_text(page: Page, sheet: Sheet, order: SortOrder) -> str:
-    """A sheet as a file of text."""
+    """A sheet as the text of a file."""
     rows = order.rows(sheet)
     widths = widths_of(sheet, rows, 0, all_columns=True)
     longest = [max([width, *(len(column.text(row)) for row in rows)]) for column, width in zip(sheet.fields, widths)]
@@ -171,12 +171,12 @@ def paragraph(text: str, width: int, tone: str = "", indent: str = "") -> list[L
 
 # -- columns that many sheets have ------------------------------------------------------------------------------------
 def bold(_row: Row) -> str:
-    """The tone of what a row is about."""
+    """The tone of a row's subject."""
     return "bold"
 
 
 def named(name: str, head: str | None = None, rank: int = 0, *, right: bool = False, **more: Any) -> SheetField:
-    """A column of values as they are."""
+    """A column of unchanged values."""
     return SheetField(
         head or name, lambda row: words(row.get(name)), right, rank, key=lambda row: value_key(row.get(name)), **more
     )
@@ -196,23 +196,23 @@ def lasting(name: str, head: str, rank: int = 0, **more: Any) -> SheetField:
 
 
 def clocked(name: str, head: str, rank: int = 0) -> SheetField:
-    """A time of day, which is not cut: what would be left of it says nothing."""
+    """A time of day, which is never cut, since the rest would be useless."""
     return SheetField(head, lambda row: clock(row[name]), right=False, rank=rank, whole=True, key=lambda row: row[name])
 
 
 def when(row: Row) -> str:
-    """When something began and ended: `at 08:15:30.250` where both read alike."""
+    """Beginning and end of something: `at 08:15:30.250` if both read the same."""
     first, last = clock(row["first_ns"]), clock(row["last_ns"])
     return f"at {first}" if first == last else f"from {first} to {last}"
 
 
 def sized(name: str, head: str, rank: int = 0, **more: Any) -> SheetField:
-    """Bytes."""
+    """A size in bytes."""
     return SheetField(head, lambda row: size(row.get(name)), True, rank, key=lambda row: row.get(name), **more)
 
 
 def value_key(value: Any) -> Any:
-    """A value of any kind among its like: numbers by size, before texts; lists by their text."""
+    """A sort key for values of mixed types: numbers by size, before texts; lists by their text."""
     if value is None:
         return None
     return (0, value, "") if isinstance(value, int | float) else (1, 0, words(value))

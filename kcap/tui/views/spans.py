@@ -12,14 +12,14 @@ from kcap.reports.text import clock, count
 from kcap.tui.views.sheet import Line, paragraph
 
 NAMES: Final = 0.3
-"""Share of the width that names take at most."""
+"""Maximum share of the width for names."""
 SHOWN: Final = 100
-"""Lines that are drawn."""
+"""Maximum number of lines."""
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """From when to when, in nanoseconds since the epoch."""
+    """A span: begin and end, in nanoseconds since the epoch."""
 
     first_ns: int
     last_ns: int
@@ -29,7 +29,9 @@ class Span:
 
 
 def timeline(rows: Sequence[tuple[str, Sequence[Span]]], width: int) -> list[Line]:
-    """A line a name, over the time of all spans, and below them how long that is; later spans are drawn over earlier ones."""
+    """One line per name, over the time of all spans, with the length of that time below; later spans are drawn over earlier
+    ones.
+    """
     spans = [span for _, some in rows for span in some]
     if not spans:
         return []

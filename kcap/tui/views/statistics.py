@@ -16,7 +16,7 @@ from kcap.tui.views.screen import View
 from kcap.tui.views.sheet import Page
 
 TOP = 100
-"""The slowest that are shown."""
+"""Maximum number of slowest exchanges."""
 
 
 class Statistics(View):
@@ -61,9 +61,9 @@ class Statistics(View):
         self.look()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """The digest counts all requests."""
+        """Hides the key of long polls for the digest, which counts all requests."""
         return self.at != 1 if action == "polls" else super().check_action(action, parameters)
 
     def unable(self, key: str) -> str | None:
-        """Long polls are always among those that the digest counts."""
+        """Says that the digest always counts long polls."""
         return "the digest counts all requests, long polls too" if key == "p" else super().unable(key)

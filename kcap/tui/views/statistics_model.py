@@ -23,8 +23,9 @@ PARTS: Final = {
 
 
 def apart(row: Row, end: str = "") -> dict[str, int]:
-    """The parts that there are, each part of the time in one of them: the broker's without those in which it waits. `end`: of
-    the names of columns."""
+    """The parts that do not overlap: the broker's part excludes those in which it waits. `end`: suffix of the
+    columns' names.
+    """
     there = {name: row.get(f"{name}{end}") or 0 for name in PARTS}
     there["service_ns"] -= sum(there[name] for name in WAITS)
     return {name: value for name, value in there.items() if value > 0}
@@ -37,7 +38,7 @@ def spark(counts: Sequence[int]) -> str:
 
 
 def shown(rows: Sequence[Row]) -> tuple[int, int]:
-    """The classes in which any row has something."""
+    """The classes that are not empty in all rows."""
     there = [at for at, column in enumerate(zip(*(row["histogram"] for row in rows))) if any(column)] or [0]
     return there[0], there[-1] + 1
 
@@ -52,7 +53,7 @@ def shape(rows: Sequence[Row], rank: int) -> SheetField:
 
 
 def histogram(row: Row, group: str, time: str = WITHOUT_POLLS) -> Bars:
-    """The classes of a row, each of which leads to its exchanges. `time` is the filter's name for what is counted."""
+    """The classes of a row, each of which leads to its exchanges. `time` is the filter's name for the counted time."""
     counts = row["histogram"]
     low, high = shown([row])
     labels, downs = [], []
@@ -70,7 +71,7 @@ def over_time(series: Row | None) -> list[Bars]:
         return []
     first, step = series["first_ns"], max(1, series["step_ns"])
     starts = [first + at * step for at in range(len(series["count"]))]
-    ends = [*starts[1:], None]  # the last step ends with the last exchange, which its rounded width may leave out
+    ends = [*starts[1:], None]  # the rounded width of the last step may exclude the last exchange
     downs = [drill_down.every(drill_down.ANSWERED, drill_down.between(start, end)) for start, end in zip(starts, ends)]
     labels = [instant(start, 1_000_000)[11:-1] for start in starts]
     return [
@@ -81,7 +82,7 @@ def over_time(series: Row | None) -> list[Bars]:
 
 
 def percent(name: str, head: str, rank: int, less: Sequence[str] = ()) -> SheetField:
-    """A part of the summed latency; `less` are other sums that are no part of it."""
+    """A part of the summed latency in per cent; `less` are other sums to subtract."""
 
     def share(row: Row) -> float:
         value = row[name] - sum(row[other] for other in less)
@@ -93,7 +94,7 @@ def percent(name: str, head: str, rank: int, less: Sequence[str] = ()) -> SheetF
 
 
 def latency(result: Row, keys: Sequence[Key], time: str = WITHOUT_POLLS) -> Sheet:
-    """Percentiles by group. `time` is the filter's name for what is counted."""
+    """Percentiles by group. `time` is the filter's name for the counted time."""
     timed, series = drill_down.ANSWERED, over_time(result.get("over_time"))
 
     def group(row: Row) -> str:
@@ -180,7 +181,7 @@ def digest(result: Row, keys: Sequence[Key]) -> Sheet:
 
 
 def slow(result: Row) -> Sheet:
-    """The slowest, each with its reason, by the latency with or without the time of long polls."""
+    """The slowest exchanges, each with its reason, by the latency with or without long polls."""
     fields = [
         lasting("timed_ns", "latency", tone=bold),
         SheetField("long poll", lambda row: duration(row["long_poll_ns"] or None), rank=3, key=lambda row: row["long_poll_ns"]),
@@ -201,14 +202,14 @@ def slow(result: Row) -> Sheet:
 
 
 def slow_detail(row: Row, width: int) -> list[Line]:
-    """One of them in words."""
+    """One exchange in words."""
     ends = f"{words(row['client_id'])} {row['client_ip']} to {row['server_ip']}:{row['server_port']}"
     out: list[Line] = [
         [(f"{row['api'] or '?'} v{words(row['api_version'])}", "bold"), (f"  {duration(row['latency_ns'])}", "key")]
     ]
     out += paragraph(row["why"], width)
     out += paragraph(ends, width, "dim")
-    topics = [name for name in row["topics"] or () if name]  # of some only the id is known
+    topics = [name for name in row["topics"] or () if name]  # some have only an id
     out += paragraph(f"topics {words(topics)}", width, "dim") if topics else []
     return [*out, [("", "")]]
 

@@ -1,7 +1,7 @@
 """Shows how each connection negotiated versions: one row each, and its story. Free of widgets.
 
 In: connection profiles. Out: rows, a sheet, a story in lines. Law: sentences and verdicts are those of
-`kcap.reports.versions.story`; of many connections those with findings are shown first.
+`kcap.reports.versions.story`; of too many connections, those with findings are shown first.
 """
 
 from collections.abc import Callable, Sequence
@@ -41,7 +41,7 @@ def para(text: str, width: int, tone: str = "", indent: str = "") -> list[Line]:
 
 
 def question(profile: ConnectionProfile) -> tuple[str, str]:
-    """How the negotiation went, in a few words, and its tone."""
+    """The result of the negotiation in a few words, and its tone."""
     if not profile.probes:
         return ("midstream", "dim") if profile.midstream else ("no ApiVersions request", "care")
     steps = []
@@ -62,7 +62,7 @@ def profile_row(profile: ConnectionProfile, profiles: ConnectionProfiles, known:
     found: set[str] = set()
     gone: str | None = None
     for (_, key, version), use in profile.uses.items():
-        if key != API_VERSIONS:  # a question that is refused and api_versions again is no fault of anybody (KIP-511)
+        if key != API_VERSIONS:  # a refused ApiVersions request that is repeated in a lower version is normal (KIP-511)
             found |= set(profiles.verdicts(profile, key, version, use))
         gone = gone or (removed_in(key, version) if api_name(key) is not None else None)
     library = known.of(profile.uid, client_id)
@@ -96,7 +96,7 @@ def other_row(line: Row) -> Row:
 
 
 def rows_of(profiles: ConnectionProfiles, known: Clients) -> list[Row]:
-    """A row a connection, in the order of time."""
+    """One row per connection, in order of time."""
     alike: dict[tuple[ProfileTemplate, Offer | None], int] = {}
 
     def rank(one: StoredProfile | Row) -> int:
@@ -114,12 +114,12 @@ def rows_of(profiles: ConnectionProfiles, known: Clients) -> list[Row]:
 
 
 def weight(row: Row) -> int:
-    """Less for more trouble."""
+    """A sort key that is lower for more trouble."""
     return TROUBLE.get(row["api_versions_tone"], 2) - 3 * bool(row["verdict"] in WRONG)
 
 
 def connections(rows: list[Row], number_of: int, story_of: Callable[[str], Row | None]) -> Sheet:
-    """Each connection, with its story beside it. `number_of`: connections that there are."""
+    """Each connection, with its story beside it. `number_of`: total number of connections."""
 
     def group(row: Row) -> str | None:
         return drill_down.equals("connection", row["connection"]) if row["count"] else None
@@ -204,6 +204,6 @@ def apis(rows: Sequence[tuple[str, str, str, Line]], width: int) -> list[Line]:
 
 
 def tone_of(text: str) -> str:
-    """Steps in which something went wrong stand out."""
+    """The tone of a step; steps that failed are highlighted."""
     bad = ("refuses", "closes the connection", "resets the connection", "gives no answer", "gets no answer", "no Kafka request")
     return "care" if any(one in text for one in bad) else ""

@@ -1,7 +1,7 @@
 """Widgets that show lines with tones.
 
-In: lines. Out: a widget as high as they are. Law: it shows the lines that were set last; setting the same lines again paints
-nothing.
+In: lines. Out: a widget as high as its lines. Law: it shows the lines that were set last; setting the same lines again does not
+repaint.
 """
 
 from collections.abc import Sequence
@@ -14,16 +14,16 @@ from kcap.tui.views.sheet import Line
 
 
 class TextLine(Static):
-    """A text that is text often and seldom another: what looks ten times a second must not paint as often."""
+    """A text that is set often and changes seldom: a text set ten times a second must not be painted as often."""
 
     shown: tuple[object, ...] = ()
-    """The text that stands there, and its style: texts are equal to Rich whatever they are drawn in."""
+    """The displayed text and its style: Rich's texts are equal regardless of their style."""
 
     def set_text(self, text: Text | str) -> None:
         new = text, getattr(text, "style", "")
         if new != self.shown:
             self.shown = new
-            self.update(text, layout=self.styles.auto_dimensions)  # one of a fixed size moves nothing
+            self.update(text, layout=self.styles.auto_dimensions)  # a widget of fixed size moves nothing
 
 
 class StyledText(Toned, Static):
@@ -36,7 +36,7 @@ class StyledText(Toned, Static):
         self.update(text(self, lines))
 
     def notify_style_update(self) -> None:
-        """Shows them with the colors of the new theme."""
+        """Repaints with the colors of the new theme."""
         super().notify_style_update()
         if self.lines and self.is_mounted:
             self.update(text(self, self.lines))

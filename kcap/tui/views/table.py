@@ -1,6 +1,6 @@
 """The table of a view: one line per row, a cursor on one cell.
 
-In: a sheet. Out: messages: the cursor moved, a cell was opened, a head was clicked. Law: the table paints the texts of the
+In: a sheet. Out: messages: the cursor moved, a cell was opened, a heading was clicked. Law: the table paints the texts of the
 sheet; only visible rows are rendered.
 """
 
@@ -23,7 +23,7 @@ from kcap.tui.views.sheet import Down, Sheet, SortOrder, down_of, widths_of
 
 
 class SheetTable(Lines):
-    """A sheet to walk through."""
+    """Shows a sheet with a cursor."""
 
     DEFAULT_CSS = f"SheetTable {{ height: 1fr; scrollbar-gutter: stable; scrollbar-size: 1 1; {CSS} }}"
     BINDING_GROUP_TITLE = "The table"
@@ -34,16 +34,16 @@ class SheetTable(Lines):
     ]
 
     class Moved(Message):
-        """The cursor is on another cell."""
+        """Posted when the cursor is on another cell."""
 
     class Resized(Message):
-        """The table has another width, which a sheet that is drawn to a width must follow."""
+        """Posted when the table has another width, for sheets that are drawn to a width."""
 
     class Chosen(Message):
-        """A cell is to be followed."""
+        """Posted when a cell is to be followed."""
 
     class Sorted(Message):
-        """A head was clicked."""
+        """Posted when a heading was clicked."""
 
         def __init__(self, at: int) -> None:
             super().__init__()
@@ -56,7 +56,7 @@ class SheetTable(Lines):
         self.rows: list[Row] = []
         self.row, self.at = 0, 0
         self.all_columns = False
-        """All columns are shown, those out of sight too."""
+        """Whether all columns are shown, including those that do not fit."""
         self._widths: list[int] = []
 
     # -- what is shown ------------------------------------------------------------------------------------------------
@@ -72,21 +72,23 @@ class SheetTable(Lines):
         self.row = max(0, min(self.row, len(self.rows) - 1))
         self._lay()
         self._follow()
-        self.call_after_refresh(self._follow)  # a scroll bar that appears takes the last line
+        self.call_after_refresh(self._follow)  # the scroll bar may appear and take the last line
         self.post_message(self.Moved())
 
     def say(self, words: str) -> None:
-        """Says why there are no rows."""
+        """Shows why there are no rows."""
         if self.sheet is not None:
             self.sheet.empty = words
             self.refresh()
 
     def forget(self) -> None:
-        """Lets go of the sheet."""
+        """Drops the sheet."""
         self.sheet, self.rows = None, []
 
     def _place_of(self, row: Row, names: list[Down], otherwise: int) -> int:
-        """The place of a row: the very row, else that of its name (its drill-down), by its number among those of that name."""
+        """The position of a row: of the same object, else of the same target (its drill-down), by its number among the rows
+        with that target.
+        """
         found = next((at for at, one in enumerate(self.rows) if one is row), None)
         if found is not None:
             return found
@@ -109,7 +111,7 @@ class SheetTable(Lines):
         self.refresh()
 
     def on_resize(self, _event: events.Resize) -> None:
-        """Another width has room for other columns."""
+        """Chooses the columns that fit the new width."""
         self._lay()
         self._follow()
         self.post_message(self.Resized())
@@ -120,7 +122,7 @@ class SheetTable(Lines):
 
     @property
     def down(self) -> Down:
-        """Where the cell under the cursor leads."""
+        """The target of the cell under the cursor."""
         row = self.current
         return down_of(self.sheet, row, self.at) if self.sheet is not None and row is not None else None
 
@@ -188,7 +190,7 @@ class SheetTable(Lines):
         self.post_message(self.Moved())
 
     def _follow(self) -> None:
-        """The cursor stays in sight."""
+        """Scrolls to the cursor."""
         height, top = max(1, self.scrollable_content_region.height - 1), self.scroll_offset.y
         self.scroll_up_to(self.see_line(self.row, top, height))
         if not self.all_columns or self.at >= len(self._widths):
@@ -219,7 +221,7 @@ class SheetTable(Lines):
         self.post_message(self.Chosen())
 
     def column_at(self, x: int) -> int | None:
-        """The column under a place of a line."""
+        """The column at a position of a line."""
         start = 1
         for at, width in enumerate(self._widths):
             if width:
@@ -229,7 +231,7 @@ class SheetTable(Lines):
         return None
 
     def on_click(self, event: events.Click) -> None:
-        """A head sorts, a cell gets the cursor, twice follows it."""
+        """Sorts by a heading; moves the cursor to a cell; follows it on a double click."""
         at = self.column_at(event.x + self.scroll_offset.x)
         if event.y == 0:
             if at is not None:

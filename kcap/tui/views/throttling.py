@@ -21,7 +21,7 @@ class Throttling(View):
     )  # fmt: skip
 
     def page(self, book: CaptureModel) -> Page:
-        """The section that is shown; the other waits."""
+        """The section that is shown; the other one is not computed."""
         if self.at:
             return Page(
                 [waiting("groups"), model.each(book.report(report_of("throttled"), ReportRequest()))], "throttled responses"

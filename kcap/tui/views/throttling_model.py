@@ -17,13 +17,13 @@ HAS_TIME = "throttle_time_ms"
 
 
 def milli(name: str, head: str, rank: int = 0, tone: str = "") -> SheetField:
-    """Kafka's milliseconds."""
+    """Milliseconds of Kafka."""
     return SheetField(head, lambda row: milliseconds(row.get(name)) if row.get(name) else "", rank=rank,
                  key=lambda row: row.get(name), tone=lambda _row: tone)  # fmt: skip
 
 
 TONES = {"yes": "good", "mixed": "care", "no": "bad", None: "dim"}
-"""Whether a group obeys -> its tone."""
+"""Whether a group complied -> its tone."""
 
 
 def verdict(row: Row) -> str:

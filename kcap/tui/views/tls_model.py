@@ -1,6 +1,6 @@
 """Shows TLS connections as a sheet: what was negotiated, how the handshake ended, whether there are exchanges. Free of widgets.
 
-In: the table `connections`, the connections that have exchanges under the filter. Out: a sheet. Law: a row for each connection
+In: the table `connections`, the connections that have exchanges under the filter. Out: a sheet. Law: one row per connection
 with TLS, those with alerts first; the facts are those of the table.
 """
 
@@ -22,12 +22,12 @@ FACTS: Final = (
     "connection", *ENDS, "ended", "tls_version", "tls_cipher", "tls_sni", "tls_alpn", "tls_resumed", "tls_handshake_ns",
     "tls_server_subject", "tls_client_subject", "tls_alerts", "exchanges",
 )  # fmt: skip
-"""Columns of `connections` that the sheet shows."""
+"""Columns of `connections` in the sheet."""
 calc: Any = pc
 
 
 def tls(connections: pa.Table, spoke: "pa.ChunkedArray[Any] | None") -> Sheet | None:
-    """The sheet; None without a connection with TLS. `spoke`: connections that pass the filter, None without a filter."""
+    """The sheet; None if there is no TLS connection. `spoke`: connections that pass the filter; None without a filter."""
     wanted = connections["tls"]
     if spoke is not None:
         wanted = calc.and_(wanted, calc.is_in(connections["connection"], value_set=calc.unique(spoke)))

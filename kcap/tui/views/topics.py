@@ -15,7 +15,7 @@ from kcap.tui.views.screen import View
 from kcap.tui.views.sheet import Page
 
 CLIENTS = 3
-"""Number of their section."""
+"""Number of the section of clients."""
 
 
 class Topics(View):
@@ -32,7 +32,7 @@ class Topics(View):
 
     @property
     def by(self) -> tuple[str, ...]:
-        """Clients have groupings of their own."""
+        """The grouping; clients have groupings of their own."""
         groupings = self.CLIENTS_BY if self.at == CLIENTS else self.GROUPINGS
         return groupings[self.grouping % len(groupings)]
 

@@ -60,7 +60,7 @@ def topics(result: Row, keys: Sequence[Key]) -> Sheet:
 
 
 def both_ways(row: Row, writes: str, reads: str) -> Bars:
-    """Bytes in and out."""
+    """Bytes in both directions."""
     values = [row["bytes_in"], row["bytes_out"]]
     return Bars("bytes on the wire (compressed)", ["written", "read"], values, [size(value) for value in values],
                 [writes, reads])  # fmt: skip
@@ -96,7 +96,7 @@ def detail(row: Row, width: int) -> list[Line]:
 
 
 def nothing(result: Row, why: str) -> str:
-    """Why there are no rows: names of several clusters are not put together."""
+    """Why there are no rows: names of several clusters cannot be combined."""
     return why if result["clusters"] < 2 else f"{result['clusters']} clusters: filter by the cluster_id of one"
 
 
@@ -122,7 +122,7 @@ def hot(result: Row) -> Sheet:
 
 
 def lags(result: Row) -> Sheet:
-    """Groups, by what they committed."""
+    """Groups, by their committed offsets."""
 
     def group(row: Row) -> str:
         return drill_down.every(drill_down.equals("group_id", row["group_id"]), drill_down.topic(row["topic"]))
@@ -137,7 +137,7 @@ def lags(result: Row) -> Sheet:
 
 
 def clients(result: Row, keys: Sequence[Key]) -> Sheet:
-    """What each client does."""
+    """The activity of each client."""
 
     def group(row: Row) -> str:
         return drill_down.group(keys, row)

@@ -1,7 +1,7 @@
 """Shows transactions as sheets: transactions, transactional ids, fences. Free of widgets.
 
-In: the result of the report `transactions`. Out: sheets. Law: a transaction leads to the exchanges of its transactional id in
-its time.
+In: the result of the report `transactions`. Out: sheets. Law: a transaction leads to the exchanges of its transactional id
+during its time.
 """
 
 from typing import Final
@@ -29,7 +29,7 @@ def named_id(row: Row) -> str:
 
 
 def span(row: Row) -> Span | None:
-    """From when to when a transaction lasted, as far as the capture has it."""
+    """The time span of a transaction, as far as the capture has it."""
     first = row["begin_ns"] if row["begin_ns"] is not None else row["end_ns"]
     if first is None:
         return None
@@ -51,7 +51,7 @@ def outcome(row: Row) -> str:
 
 
 def transactions(rows: list[Row]) -> Sheet:
-    """A line a transaction."""
+    """One line per transaction."""
     fields = [
         clocked("begin_ns", "begin"),
         named("transactional_id", "transactional id", tone=bold), named("client_id", "client", 2),
@@ -78,7 +78,7 @@ def detail(row: Row, width: int) -> list[Line]:
 
 
 def ids(rows: list[Row], every: list[Row]) -> Sheet:
-    """A line a transactional id; its details are its transactions over time, colored by their outcome."""
+    """One line per transactional id; its details are its transactions over time, colored by their outcome."""
 
     def course(row: Row, width: int) -> list[Line]:
         mine = [one for one in every if one["transactional_id"] == row["transactional_id"]]
@@ -95,7 +95,7 @@ def ids(rows: list[Row], every: list[Row]) -> Sheet:
 
 
 def fences(rows: list[Row]) -> Sheet:
-    """A line a request that was refused since its epoch is not the last one."""
+    """One line per request that was refused because its epoch is not the latest."""
 
     def around(row: Row) -> str:
         return drill_down.every(named_id(row), drill_down.equals("error", row["error"]))

@@ -36,11 +36,11 @@ class Versions(View):
     def __init__(self) -> None:
         super().__init__()
         self.target = len(releases()) - 1
-        """Number of the release."""
+        """Number of the selected release."""
         self._source: VersionsSource | None = None
 
     def settled(self) -> Any:
-        """Another release is another page."""
+        """Adds the release, on which the page depends."""
         return super().settled(), self.target
 
     def page(self, book: CaptureModel) -> Page:
@@ -55,7 +55,7 @@ class Versions(View):
         )  # fmt: skip
 
     def on_unmount(self) -> None:
-        """Ends what computes."""
+        """Closes the source of the pages."""
         if self._source is not None:
             self._source.close()
 

@@ -34,12 +34,12 @@ from kcap.tui.views.stories_model import LEVEL_TONES, apis, connections, para
 
 WORKS_TONES: Final = {NO: "bad", YES: "good"}
 SOFTWARE_LEAST: Final = 31
-"""Cells of a library and its release, which is what the view is about: `apache-kafka-java 4.4.0 (guess)`."""
+"""Cells of a library and its release, the main subject of the view: `apache-kafka-java 4.4.0 (guess)`."""
 OTHER_VERDICTS: Final = "version_verdict != ok"
 
 
 def clients(made: Row) -> Sheet:
-    """Clients that are no brokers, those that break first."""
+    """Clients other than brokers, those that break first."""
     target = made["target"]
     rows = [row for row in made["clients"] if not row["is_broker"]]
     brokers = len(made["clients"]) - len(rows)
@@ -81,7 +81,7 @@ def client_detail(row: Row, width: int) -> list[Line]:
 
 
 def against(made: Row) -> Sheet:
-    """What the release does not take, or calls deprecated."""
+    """Versions that the release rejects or deprecates."""
 
     def changes(row: Row) -> str:
         return {True: "negotiates another version", False: "keeps this version", None: "unknown"}[row["would_change"]]
@@ -112,9 +112,9 @@ def against(made: Row) -> Sheet:
 
 
 API_LEAST: Final = 20
-"""Cells of an API among the ranges of brokers: shorter ones make `DescribeGroups` and `DescribeConfigs` one."""
+"""Cells of an API among the ranges of brokers: with fewer, `DescribeGroups` and `DescribeConfigs` look the same."""
 FINDING_LEAST: Final = 44
-"""Cells of a diagnosis for which the example gives way: its first words name an address, whose port would be cut."""
+"""Cells of a diagnosis that have priority over the example: its first words name an address, whose port would be cut."""
 
 
 def diagnoses(made: Row, spoke: Container[str]) -> Sheet:
@@ -145,7 +145,7 @@ def diagnoses(made: Row, spoke: Container[str]) -> Sheet:
 
 # -- brokers ----------------------------------------------------------------------------------------------------------
 def brokers(made: Row) -> Sheet:
-    """Each address, and the releases that offer what it does."""
+    """Each address, and the releases with the same offer."""
     rows = made["brokers"]
     known = [row for row in rows if row["answers"] and row["release_min"]]
     mixed = len({row["release_min"] for row in known if row["role"] == "broker"}) > 1
@@ -161,7 +161,7 @@ def brokers(made: Row) -> Sheet:
 
 
 def broker_detail(row: Row, width: int) -> list[Line]:
-    """One broker: the guess, its evidence, what it offers."""
+    """One broker: the guess, its evidence, its offer."""
     out = para(f"{endpoint(row['server_ip'], row['server_port'])}: {releases(row)}", width, "bold")
     out += para(row["why"], width)
     if row["vendor_suspected"]:
@@ -175,7 +175,7 @@ def broker_detail(row: Row, width: int) -> list[Line]:
 
 
 def offers(made: Row) -> Sheet:
-    """Each API's range by broker; what differs stands out."""
+    """Each API's range by broker; differences are highlighted."""
     named_ranges = [row for row in made["brokers"] if row["apis"]]
     heads, texts = matrix(named_ranges)
     roles = [row.get("role") for row in named_ranges]
@@ -206,7 +206,7 @@ def offers(made: Row) -> Sheet:
 
 
 def sheets(page: VersionsPage, story: Callable[[str], Row | None]) -> list[Sheet]:
-    """All sections. `story`: how a connection negotiated versions, None where that is not known now."""
+    """All sections. `story`: how a connection negotiated versions, None if that is not known now."""
     made = page.made
     return [
         clients(made),

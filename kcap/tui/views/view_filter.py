@@ -1,6 +1,6 @@
-"""The display filter of a view: typed, chosen or taken from a cell, while the view stays and follows it.
+"""The display filter of a view: typed, chosen or taken from a cell, while the view stays open and follows it.
 
-In: a view, keys. Out: another display filter. Law: what narrows the list in the list narrows the view in a view.
+In: a view, keys. Out: another display filter. Law: keys that filter the list do the same in a view.
 """
 
 from typing import Final
@@ -21,12 +21,12 @@ class ViewFilter:
 
     @property
     def text(self) -> str:
-        """The filter of the cell or bar under the cursor; empty where there is none."""
+        """The filter of the cell or bar under the cursor; empty if there is none."""
         found = self.view.careful(lambda: self.view.down, None)
         return f'connection == "{found[0]}" && exchange == {found[1]}' if isinstance(found, tuple) else found or ""
 
     def within(self, text: str, how: str = "and") -> str:
-        """A filter with the display filter, where the view follows that."""
+        """A filter combined with the display filter, if the view follows that."""
         return joined(self.view.home.book.filter_text if self.view.FILTERED else "", how, text)
 
     def ask(self) -> None:
@@ -35,7 +35,7 @@ class ViewFilter:
         self.view.app.push_screen(Prompt("Display filter", old, note, empties=True), self._set)
 
     def quick(self) -> None:
-        """Opens the menu of quick filters that are not made from a row of the list."""
+        """Opens the menu of quick filters that are not built from a row of the list."""
         choices = [Choice(quick.text, quick.key, quick.title, quick.text) for quick in QUICK if isinstance(quick.text, str)]
         choices.append(Choice("", "x", "No filter"))
         self.view.app.push_screen(Menu("Quick filters", choices), self._set)

@@ -1,7 +1,7 @@
 """Searches in the table of a view.
 
-In: a view, a text. Out: the cursor on the next cell that has it. Law: the search wraps around once and matches the texts of
-cells, those out of sight too, case-insensitively.
+In: a view, a text. Out: the cursor on the next cell with a match. Law: the search wraps around once and matches the texts of
+all cells, including hidden ones, case-insensitively.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from kcap.tui.views.open_view import OpenView
 def next_cell(
     rows: Sequence[Row], columns: Sequence[TextColumn], text: str, start: tuple[int, int], step: int
 ) -> tuple[int, int] | None:
-    """Row and column of the next cell that has a text, from a cell on, that cell itself last; None where no cell has it."""
+    """Row and column of the next cell with a match, starting after a cell, which itself comes last; None if no cell matches."""
     sought, width = text.lower(), len(columns)
     count = len(rows) * width
     if not sought or not count:
@@ -35,7 +35,7 @@ class ViewSearch:
         self.text = ""
 
     def ask(self) -> None:
-        """Prompts for a text and goes to the first cell that has it."""
+        """Prompts for a text and moves to the first cell with a match."""
 
         def done(text: str | None) -> None:
             if text is not None:
@@ -47,7 +47,7 @@ class ViewSearch:
         )
 
     def go(self, step: int) -> None:
-        """Goes to the next or previous cell that has the text."""
+        """Moves to the next or previous cell with a match."""
         table, sheet = self.view.table, self.view.sheet
         if not self.text:
             self.ask()
