@@ -1,10 +1,11 @@
-"""The row projection against other decoders on the same bodies in the same run: kafka-python and kio, where they are there.
+"""Compares the row projection with other decoders on the same bodies in the same run: kafka-python and kio, if they are
+installed.
 
 usage: python benchmarks/decode.py CAPTURE... [--messages 20000] [--rounds 5]
 
-Bodies are the Metadata 12+ and Fetch 12+ responses and Produce 9+ requests of the captures, repeated to the wanted number.
-`pip install kafka-python kio` beside kcap brings the other two. Prints the best of the rounds in microseconds a message; where
-a library does not know a version, its error stands there. Also how long the first level of a large response's tree takes.
+Bodies are the Metadata 12+ and Fetch 12+ responses and Produce 9+ requests of the captures, repeated to the wanted number. `pip
+install kafka-python kio` beside kcap installs the other two. Prints the best of the rounds in microseconds per message; if a
+library does not know a version, prints its error. Also prints how long the first level of a large response's tree takes.
 """
 
 import argparse
@@ -23,7 +24,7 @@ say = print
 WANTED = {("Metadata", 1): 12, ("Fetch", 1): 12, ("Produce", 0): 9}
 """(API, side) -> first version."""
 Bodies = dict[tuple[str, int, int], list[bytes]]
-"""(API, version, side) -> bodies behind the whole header."""
+"""(API, version, side) -> bodies after the complete header."""
 
 
 def collect(captures: Sequence[str]) -> Bodies:
@@ -51,7 +52,7 @@ def best(rounds: int, run: Callable[[], object]) -> float:
 
 
 def projection(place: tuple[str, int, int], bodies: Sequence[bytes], engine: Any) -> Callable[[], object]:
-    """kcap's own: all of them as one batch; a tag section of the header (no tags) stands before each body."""
+    """Measures kcap's own projection: all bodies as one batch, with an empty tag section of the header before each."""
     from kcap.schema.registry import api_key
 
     key = api_key(place[0])
@@ -69,7 +70,7 @@ def projection(place: tuple[str, int, int], bodies: Sequence[bytes], engine: Any
 
 
 def kafka_python(place: tuple[str, int, int], bodies: Sequence[bytes]) -> Callable[[], object]:
-    """kafka-python 3's compiled decode."""
+    """Measures kafka-python 3's compiled decoder."""
     api, version, side = place
     module = {"Metadata": "metadata", "Fetch": "consumer", "Produce": "producer"}[api]
     decoder: Any = getattr(import_module(f"kafka.protocol.{module}"), api + ("Request", "Response")[side])
@@ -78,7 +79,7 @@ def kafka_python(place: tuple[str, int, int], bodies: Sequence[bytes]) -> Callab
 
 
 def kio(place: tuple[str, int, int], bodies: Sequence[bytes]) -> Callable[[], object]:
-    """kio's reader in Rust."""
+    """Measures kio's reader in Rust."""
     api, version, side = place
     kind = ("request", "response")[side]
     schema = import_module(f"kio.schema.{api.lower()}.v{version}.{kind}")
@@ -88,7 +89,7 @@ def kio(place: tuple[str, int, int], bodies: Sequence[bytes]) -> Callable[[], ob
 
 
 def tree_of_large(bodies: Bodies) -> tuple[int, float]:
-    """Bytes of a response of 350 kB and more, and seconds until the fields of its body are nodes."""
+    """Bytes of a response of at least 350 kB, and seconds until the fields of its body are nodes."""
     from struct import pack
 
     topics = max(
@@ -118,7 +119,7 @@ def tree_of_large(bodies: Bodies) -> tuple[int, float]:
 
 
 def main() -> None:
-    """Takes the figures."""
+    """Runs the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("captures", nargs="+")
     parser.add_argument("--messages", type=int, default=20_000)

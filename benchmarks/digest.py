@@ -1,9 +1,9 @@
-"""The digest over a saved table of exchanges: wall time, CPU and memory of `kcap stats`.
+"""Measures the digest over a saved table of exchanges: wall time, CPU time and memory of `kcap stats`.
 
 usage: python benchmarks/digest.py ROWS.parquet [--rows 10000000] [--rounds 3] [--kcap .venv/bin/kcap]
 
-ROWS.parquet is what `kcap rows FILE --format parquet -o ROWS.parquet` wrote. It is repeated into a temporary file, each copy
-with names of connections and with latencies of its own, until there are as many rows as asked for.
+ROWS.parquet is the output of `kcap rows FILE --format parquet -o ROWS.parquet`. It is repeated into a temporary file, each copy
+with different names of connections and latencies, until there are as many rows as requested.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from pyarrow import parquet
 
 
 def repeated(source: str, target: Path, rows: int) -> int:
-    """Writes the larger table; its number of rows."""
+    """Writes the larger table; returns its number of rows."""
     table: Any = parquet.read_table(source)
     done = 0
     with parquet.ParquetWriter(target, table.schema, compression="lz4") as writer:
@@ -47,7 +47,7 @@ def timed(command: list[str]) -> tuple[float, float, float]:
 
 
 def main() -> None:
-    """Takes the figures."""
+    """Runs the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("rows_file")
     parser.add_argument("--rows", type=int, default=10_000_000)

@@ -1,9 +1,9 @@
-"""What a filter on header columns saves: CPU time of `kcap rows` with it and without, and the share of bodies decoded.
+"""Measures what a filter on header columns saves: CPU time of `kcap rows` with and without it, and the share of bodies decoded.
 
 usage: python benchmarks/filters.py BIG.pcap [--rounds 3]
 
-Each line: a filter, the columns asked for, the share of rows that pass and of bodies that are decoded, CPU seconds with the
-filter as the median of the rounds, the same without a filter, and their ratio. Runs of both take turns; output is thrown away.
+Each line has a filter, the requested columns, the share of rows that pass and of bodies that are decoded, CPU seconds with the
+filter as the median of the rounds, the same without a filter, and their ratio. Runs of both alternate; output is discarded.
 """
 
 import argparse
@@ -37,7 +37,7 @@ def cpu(arguments: list[str]) -> float:
 
 
 def shares(path: str, text: str, columns: str | None) -> tuple[float, float]:
-    """Rows that pass, of all; bodies that are decoded, of all."""
+    """Share of rows that pass, and share of bodies that are decoded."""
     reading = CapturePass([path])
     bodies = decoded = 0
     take = reading._take

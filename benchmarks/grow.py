@@ -1,10 +1,10 @@
-"""A large capture from a small one: the same conversations again and again, each time from other client addresses.
+"""Makes a large capture from a small one: the same conversations repeatedly, each time from other client addresses.
 
 usage: python benchmarks/grow.py SOURCE.pcap OUT.pcap --size 300M [--overlap 4]
 
-In: a classic pcap of Ethernet and IPv4. Every replay has client addresses of its own (two octets change) and starts when the
-one before is 1/overlap through, so that `overlap` replays are on the wire at once. Checksums are not mended; kcap and tshark do
-not look at them. Prints what was made as one line of JSON.
+In: a classic pcap of Ethernet and IPv4. Every replay has its own client addresses (two octets change) and starts when 1/overlap
+of the previous one has passed, so that `overlap` replays are on the wire at once. Checksums are not corrected; kcap and tshark
+do not verify them. Prints a summary as one line of JSON.
 """
 
 import argparse
@@ -19,7 +19,7 @@ MAGIC_US = 0xA1B2C3D4
 
 
 def size_of(text: str) -> int:
-    """Bytes of `300M` and its like."""
+    """Bytes of a size such as `300M`."""
     return int(text[:-1]) * {"K": 10**3, "M": 10**6, "G": 10**9}[text[-1]]
 
 
@@ -40,7 +40,7 @@ def packets(data: bytes) -> list[tuple[int, int, bytes]]:
 
 
 def replay(source: list[tuple[int, int, bytes]], number: int, shift: int) -> Iterator[tuple[int, int, bytes]]:
-    """The source once more, from other clients, later."""
+    """The source once more, later and from other clients."""
     octets = bytes([number >> 8 & 255, number & 255])
     for time, wire, packet in source:
         client = 26 if packet[34:36] > packet[36:38] else 30  # the higher port is the client's

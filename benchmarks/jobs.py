@@ -1,10 +1,10 @@
-"""`kcap rows --jobs 2` against `--jobs 1`: wall time, CPU time of each process, memory, and whether the rows are equal.
+"""Compares `kcap rows --jobs 2` with `--jobs 1`: wall time, CPU time of each process, memory, and whether the rows are equal.
 
 usage: python benchmarks/jobs.py BIG.pcap... [--rounds 5] [--args "--table partitions"]
 
-Both take turns; the line of a capture has the smallest figures of all rounds. `busier` is the CPU time of the busier of the
-two processes: two free processors need at least as long. Where other programs run too, the wall time says little and this says
-more. Input comes from the page cache; output goes to a file that is thrown away.
+Runs alternate; the line of a capture has the smallest figures of all rounds. `busier` is the CPU time of the busier of the two
+processes, a lower bound of the time on two free processors. It is more reliable than the wall time if other programs run too.
+Input comes from the page cache; output goes to a file that is discarded.
 """
 
 import argparse
@@ -29,22 +29,22 @@ peak = int(re.search(r"VmHWM:\s+(\d+)", open("/proc/self/status").read())[1])  #
 pairs = (own, peak), (other, other.ru_maxrss)
 print(json.dumps([code, *([one.ru_utime + one.ru_stime, kb / 1024] for one, kb in pairs)]))
 """
-"""A run that tells CPU seconds and peak megabytes of its own process and of the second one."""
+"""Program of a run that reports CPU seconds and peak megabytes of its own process and of the second one."""
 
 
 class Figures(NamedTuple):
-    """Of one run, or the smallest of several."""
+    """Figures of one run, or the smallest of several."""
 
     wall: float
     first: float
-    """CPU seconds of the process that makes rows, or of the only one."""
+    """CPU seconds of the process that builds rows, or of the only one."""
     second: float
     first_mb: float
     second_mb: float
 
 
 def measured(capture: str, jobs: int, out: str, more: list[str]) -> Figures:
-    """One run. Raises SystemExit where kcap does not end with 0."""
+    """One run. Raises SystemExit if kcap does not exit with 0."""
     command = [sys.executable, "-c", RUN, "rows", capture, "-o", out, "--jobs", str(jobs), *more]
     start = time.perf_counter()
     run = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
@@ -56,7 +56,7 @@ def measured(capture: str, jobs: int, out: str, more: list[str]) -> Figures:
 
 
 def main() -> None:
-    """Takes the figures."""
+    """Runs the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("captures", nargs="+", metavar="capture")
     parser.add_argument("--rounds", type=int, default=5)

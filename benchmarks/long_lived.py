@@ -1,11 +1,11 @@
-"""A capture of any size whose connections live as long as it does: a real produce request and its response, again and again.
+"""Makes a capture of any size whose connections last as long as it does: a real Produce request and its response, repeatedly.
 
-usage: python benchmarks/one_connection.py OUT.pcap [--size 4G] [--connections 1] [--from pcaps/aiokafka.pcap]
+usage: python benchmarks/long_lived.py OUT.pcap [--size 4G] [--connections 1] [--from pcaps/aiokafka.pcap]
 
-The largest Produce request of the capture that is given is sent in segments of 1,448 bytes, each time with a new correlation
-id, sequence numbers, time, and random bytes for records, which nothing can compress, under a checksum that is right. The
-connections take turns. The number of exchanges stands in OUT.pcap.json. With one connection it shows what a share costs that
-cannot be parted; with many, what goes between machines where each range of the file has something of all of them.
+The largest Produce request of the given capture is sent in segments of 1,448 bytes, each time with a new correlation id,
+sequence numbers, time, and random bytes as records, which cannot be compressed, with a correct checksum. The connections
+alternate. OUT.pcap.json has the number of exchanges. One connection shows the cost of a shard that cannot be divided; many
+connections show what travels between machines if each range of the file has packets of all of them.
 """
 
 import argparse
@@ -24,10 +24,10 @@ from kcap.wire.formats import BATCH_ATTRIBUTES_AT, BATCH_CRC_AT, BATCH_MIN
 
 SEGMENT = 1448
 HEADERS = RECORD.size + 14 + 20 + 20
-"""A record's, Ethernet's, IPv4's and TCP's."""
+"""Size of the headers: of the record, Ethernet, IPv4 and TCP."""
 SEQ, ACK, CORRELATION = HEADERS - 16, HEADERS - 12, {True: HEADERS + 8, False: HEADERS + 4}
 PORTS, PORTS_EACH = HEADERS - 20, 10_000
-"""Where ports stand, and how many each client has."""
+"""Offset of the ports, and number of ports of each client."""
 CLIENT, SERVER = (b"\x0a\0\0\1", 50_000), (b"\x0a\0\0\2", 9092)
 BEGAN_US, EVERY_US, GAP_US = 1_700_000_000_000_000, 3000, 10
 FIRST = {True: 1000, False: 5000}
@@ -50,7 +50,7 @@ def packet(up: bool, flags: int, payload: bytes, time_us: int, seq: int = 0, ack
 
 
 def largest(path: str) -> tuple[bytes, bytes]:
-    """The largest Produce request of a capture that got a response, and the response, both with their lengths."""
+    """The largest Produce request of a capture that got a response, and the response, both with their length prefixes."""
     found = [one for one in kcap.open(path) if one.row["api"] == "Produce" and one.row["outcome"] == "answered"]
     one = max(found, key=lambda exchange: int(exchange.row["request_bytes"]))
     assert one.request is not None
@@ -70,7 +70,7 @@ class Noise:
         self._random = np.random.default_rng(1)
 
     def __call__(self, rows: Any) -> None:
-        """Changes the packets of some requests, a row each."""
+        """Changes the packets of some requests, one row each."""
         for low, end in self._batches:
             rows[:, self._where[low:end]] = self._random.integers(0, 256, (len(rows), end - low), np.uint8)
             start = low - BATCH_MIN
@@ -80,7 +80,7 @@ class Noise:
 
 
 def main() -> None:
-    """Writes it."""
+    """Writes the capture."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", type=Path)
     parser.add_argument("--size", default="4G")

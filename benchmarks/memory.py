@@ -1,10 +1,10 @@
-"""Peak memory of `kcap rows --format parquet`, and where it is: in the process's own pages or in those of libraries.
+"""Peak memory of `kcap rows --format parquet`, and its parts: the process's own pages, and those of libraries.
 
 usage: python benchmarks/memory.py CAPTURE... [--rounds 2] [--kcap .venv/bin/kcap]
 
 For each capture, after one run that is not counted (it compiles kernels, which takes memory of its own): `ru_maxrss` of the
-process, the least of the rounds, and what /proc/PID/status said at the highest moment, a quarter and three quarters through.
-Give captures of very different sizes: the figures should hardly differ. Linux only.
+process, the minimum of the rounds, and the values of /proc/PID/status at the peak, and after a quarter and three quarters of
+the time. Use captures of very different sizes: the figures should hardly differ. Linux only.
 
     python benchmarks/grow.py SOURCE.pcap 1G.pcap --size 1G; python benchmarks/grow.py SOURCE.pcap 4G.pcap --size 4G
     python benchmarks/memory.py 1G.pcap 4G.pcap
@@ -23,7 +23,7 @@ EVERY_SECONDS = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """MB a process holds."""
+    """Memory of a process in MB."""
 
     own: float
     libraries: float
@@ -37,7 +37,7 @@ class Held:
 
 
 def held(process: int) -> Held:
-    """What a process holds just now."""
+    """The present memory of a process."""
     lines = Path(f"/proc/{process}/status").read_text(encoding="utf-8").splitlines()
     said = {name: value for name, _, value in (line.partition(":") for line in lines)}
     own, libraries = (int(said.get(name, "0 kB").split()[0]) / 1024 for name in ("RssAnon", "RssFile"))
@@ -45,7 +45,7 @@ def held(process: int) -> Held:
 
 
 def watched(command: list[str]) -> tuple[float, list[Held]]:
-    """Peak MB of a command, and what it held from moment to moment."""
+    """Peak MB of a command, and its memory over time."""
     child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     moments = []
     while True:
@@ -61,7 +61,7 @@ def watched(command: list[str]) -> tuple[float, list[Held]]:
 
 
 def main() -> None:
-    """Takes the figures."""
+    """Runs the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("captures", nargs="+")
     parser.add_argument("--rounds", type=int, default=2)

@@ -1,9 +1,9 @@
-"""Makes docs/performance.md: what a packet and a row cost by stage, ratios to tshark, costs of other tables and reports.
+"""Writes docs/performance.md: the cost of a packet and a row by stage, ratios to tshark, costs of other tables and reports.
 
 usage: python benchmarks/performance.py [--size 300M] [--rounds 3] [--out docs/performance.md]
 
-Every figure is CPU time of all processes, the median of the rounds, on this machine, with the captures in the page cache.
-Without tshark its column says so.
+Every figure is CPU time of all processes, the median of the rounds, on this machine, with the captures in the page cache. If
+tshark is missing, its column says so.
 """
 
 import argparse
@@ -37,7 +37,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def by_stage(path: Path) -> dict[str, float]:
-    """Microseconds a packet by stage. In a process of its own: memory of this one would count as that of its children."""
+    """Microseconds per packet by stage, in a separate process: memory of this one would count as that of its children."""
     command = [sys.executable, str(ROOT / "benchmarks/stages.py"), str(path), "--rounds", "2"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     words = [line.split() for line in done.stdout.splitlines()]
@@ -45,7 +45,7 @@ def by_stage(path: Path) -> dict[str, float]:
 
 
 def main() -> None:
-    """Takes the figures and writes the page."""
+    """Runs the benchmarks and writes the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--size", default="300M")
     parser.add_argument("--rounds", type=int, default=3)

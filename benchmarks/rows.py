@@ -1,9 +1,9 @@
-"""`kcap rows` against tshark with the Kafka dissector: CPU, wall time and memory on the same file, taking turns.
+"""Compares `kcap rows` with tshark and its Kafka dissector: CPU, wall time and memory on the same file, in alternating runs.
 
 usage: python benchmarks/rows.py BIG.pcap [--ports 9092,9094] [--rounds 3] [--kcap .venv/bin/kcap]
 
 Prints, as medians: packets per CPU second of both, their ratio, exchanges and megabytes per second, peak memory, and the time
-until the first row stands on standard output. Needs tshark on PATH; without it only kcap's own figures are printed.
+until the first row is on standard output. Needs tshark on PATH; without it only kcap's own figures are printed.
 """
 
 import argparse
@@ -23,7 +23,7 @@ FIELDS = (
 
 
 def timed(command: list[str]) -> tuple[float, float, float]:
-    """Wall seconds, CPU seconds and peak MB of a command, as the operating system counts them."""
+    """Wall seconds, CPU seconds and peak MB of a command, as measured by the operating system."""
     start = time.perf_counter()
     child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     _, status, usage = os.wait4(child.pid, 0)
@@ -48,7 +48,7 @@ def first_row(kcap: list[str], capture: str) -> float:
 
 
 def main() -> None:
-    """Takes the figures."""
+    """Runs the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("capture")
     parser.add_argument("--ports", default="9092")
@@ -62,7 +62,7 @@ def main() -> None:
         tshark = ["tshark", "-n", "-r", options.capture, "-Y", "kafka", "-T", "fields"]
         tshark += [x for port in options.ports.split(",") for x in ("-d", f"tcp.port=={port},kafka")]
         tshark += [x for field in FIELDS for x in ("-e", field)]
-        # warms caches, compiles kernels once
+        # Warms caches and compiles kernels once.
         timed([*kcap, "rows", options.capture, "--jobs", "1", "--format", "parquet", "-o", out])
         for _ in range(options.rounds):
             ours.append(timed([*kcap, "rows", options.capture, "--jobs", "1", "--format", "parquet", "-o", out]))

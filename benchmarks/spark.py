@@ -1,13 +1,14 @@
-"""Spark against the command line on one capture: CPU, wall time, bytes in the shuffle, memory, and whether every row is there.
+"""Compares Spark with the command line on one capture: CPU, wall time, bytes in the shuffle, memory, and whether every row is
+there.
 
 usage: python benchmarks/spark.py BIG.pcap [--cores 1,2] [--rounds 2] [--partitions N] [--split-bytes N] [--columns A,B]
                                   [--ship references|packets] [--report latency]
 
-Each run is a process group of its own, whose processes are watched while it lasts: CPU is that of all of them, the JVM's start
-left out of `work`; the lowest of the rounds counts. `shuffle` is what is dealt out: through files on one machine, through
-Spark's shuffle on several. What processes that have nothing to do with each other cost more side by side than alone (they share
-caches, memory and the clock) is the machine's own. The counts are held against BIG.pcap.json where `inflate.py` left one, else
-against the command line's. A capture that the page cache gives up on the way costs each reading of it anew: keep it in memory.
+Each run is a separate process group, whose processes are watched: CPU is that of all of them, and `work` excludes the JVM's
+start; the lowest of the rounds counts. `shuffle` is what is partitioned: through files on one machine, through Spark's shuffle
+on several. Independent processes cost more side by side than alone (they share caches, memory and the clock); that share
+belongs to the machine. The counts are compared with BIG.pcap.json if it exists, else with those of the command line. A capture
+that the page cache evicts during a run is read from disk again: keep it in memory.
 """
 
 import argparse
@@ -62,7 +63,7 @@ class Watch:
         self.name: dict[int, str] = {}
 
     def look(self) -> None:
-        """Once."""
+        """Takes one sample."""
         for entry in os.listdir("/proc"):
             if not entry.isdigit():
                 continue
@@ -84,11 +85,11 @@ class Watch:
         return sum(self.cpu.values())
 
     def of(self, part: str) -> float:
-        """CPU seconds of the processes whose name holds a word."""
+        """CPU seconds of the processes whose name contains a word."""
         return sum(seconds for pid, seconds in self.cpu.items() if part in self.name[pid])
 
     def largest(self, part: str) -> float:
-        """MB of the largest process whose name holds a word."""
+        """MB of the largest process whose name contains a word."""
         return max((kb for pid, kb in self.peak.items() if part in self.name[pid]), default=0) / 1024
 
 
@@ -135,7 +136,7 @@ def spark_run(capture: str, cores: int, options: argparse.Namespace) -> dict[str
 
 
 def is_log(path: Path) -> bool:
-    """Spark's events; beside them lie checksums and empty marks."""
+    """Whether a file has Spark's events; checksums and empty markers are beside them."""
     return path.is_file() and path.suffix != ".crc" and path.stat().st_size > 0
 
 
@@ -156,7 +157,7 @@ def cli_run(capture: str, columns: str | None, report: str | None) -> tuple[floa
 
 
 def main() -> None:
-    """Takes the figures."""
+    """Runs the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("capture")
     parser.add_argument("--cores", default="1,2")

@@ -1,10 +1,10 @@
-"""CPU time of each stage of `kcap rows --format parquet`, in microseconds a packet.
+"""CPU time of each stage of `kcap rows --format parquet`, in microseconds per packet.
 
 usage: python benchmarks/stages.py BIG.pcap [--rounds 3]
 
-Runs the stages of `kcap.capture_pass.CapturePass` and `kcap.cli.output` one by one in this process and reads the clock of its
-CPU time between them, some 20,000 times a GB. Prints the round with the smallest sum. A first round that is not counted loads
-kernels. What the whole capture tells at its end is not put in, and start-up is not in: `rows.py` has the whole.
+Runs the stages of `kcap.capture_pass.CapturePass` and `kcap.cli.output` one by one in this process and reads its CPU clock
+between them, some 20,000 times per GB. Prints the round with the smallest sum. A first round, which is not counted, loads
+kernels. The backfill at the end and start-up are not included: `rows.py` measures everything.
 """
 
 import argparse
@@ -34,7 +34,7 @@ class Clock:
         self._last = time.process_time_ns()
 
     def took(self, stage: str) -> None:
-        """All since the last call was this stage."""
+        """Adds the time since the last call to this stage."""
         now = time.process_time_ns()
         self.stages[stage] += now - self._last
         self._last = now
@@ -84,7 +84,7 @@ def measured(path: str, out: str) -> tuple[Clock, int, int]:
 
 
 def main() -> None:
-    """Takes the figures."""
+    """Runs the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("capture")
     parser.add_argument("--rounds", type=int, default=3)

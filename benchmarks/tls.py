@@ -1,14 +1,14 @@
-"""Decryption against plaintext: the same conversations with and without TLS, in bytes of messages per CPU second.
+"""Compares decryption with plaintext: the same conversations with and without TLS, in bytes of messages per CPU second.
 
 usage: python benchmarks/tls.py [NAME...] [--size 200M] [--rounds 3] [--suite AES128|AES256|CHACHA] [--close real|fin]
                                [--kcap .venv/bin/kcap]
 
-Shapes are those of workloads.py, with one request in flight, and three like `small`, which has 60 requests a connection:
-`brief` with 10, `long` with 300, `steady` with 2,000, so that handshakes weigh more or less. OpenSSL of
-this Python encrypts (TLS 1.3 by default); the certificate is made for the run. Connections close as those of Java and
-librdkafka do: close_notify and FIN of the client, close_notify of the server behind it, RST (`--close fin`: FIN alone).
-Prints a line a shape: megabytes of messages per CPU second of both, of the least time that each took in turn; their ratio; and
-that of captured bytes, which handshakes, headers of records and their tags are part of.
+Shapes are those of workloads.py, with one request in flight, and three like `small`, which has 60 requests per connection:
+`brief` with 10, `long` with 300, `steady` with 2,000, so that handshakes have more or less weight. This Python's OpenSSL
+encrypts (TLS 1.3 by default); the certificate is made for the run. Connections close as those of Java and librdkafka do:
+close_notify and FIN of the client, close_notify of the server after it, RST (`--close fin`: only FIN). Prints one line per
+shape: megabytes of messages per CPU second of both, from the minimum time of alternating runs; their ratio; and the ratio of
+captured bytes, which include handshakes, record headers and their tags.
 """
 
 import argparse
@@ -39,7 +39,7 @@ SUITES = {"AES128": "ECDHE-ECDSA-AES128-GCM-SHA256", "AES256": "ECDHE-ECDSA-AES2
 
 
 def contexts(folder: Path, version: str, suite: str) -> tuple[ssl.SSLContext, ssl.SSLContext]:
-    """Of a client, which writes a key log, and of a server."""
+    """The TLS contexts of a client, which writes a key log, and of a server."""
     key, now = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC)
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "bench")])
     made = (
@@ -60,20 +60,20 @@ def contexts(folder: Path, version: str, suite: str) -> tuple[ssl.SSLContext, ss
 
 
 class Ends:
-    """Both ends of one connection with TLS."""
+    """Both ends of a TLS connection."""
 
     def __init__(self, client: ssl.SSLContext, server: ssl.SSLContext) -> None:
         self.wires = [(ssl.MemoryBIO(), ssl.MemoryBIO()) for _ in range(2)]
         self.both = client.wrap_bio(*self.wires[0]), server.wrap_bio(*self.wires[1], server_side=True)
 
     def carried(self, side: int) -> bytes:
-        """What an end has sent, which the other has now."""
+        """Moves what one end has sent to the other; returns it."""
         sent = self.wires[side][1].read()
         self.wires[1 - side][0].write(sent)
         return sent
 
     def encrypted(self, exchanges: Exchanges) -> Iterator[tuple[bytes, bytes]]:
-        """The exchanges as they are on the wire, with the handshake in front."""
+        """The encrypted exchanges as on the wire, after the handshake."""
         for _ in range(3):
             flight = []
             for side in (0, 1):
@@ -89,12 +89,12 @@ class Ends:
                     self.both[side].write(message)
                 sent.append(self.carried(side))
                 with suppress(ssl.SSLWantReadError):
-                    while message:  # a record at a time
+                    while message:  # one record at a time
                         self.both[1 - side].read(1 << 14)
             yield sent[0], sent[1]
 
     def closed(self) -> tuple[bytes, bytes]:
-        """A close_notify of each."""
+        """A close_notify of each end."""
         sent = []
         for side in (0, 1):
             with suppress(ssl.SSLWantReadError):
@@ -104,7 +104,7 @@ class Ends:
 
 
 def main() -> int:
-    """Takes the figures."""
+    """Runs the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("shapes", nargs="*", metavar="NAME", help="all but partitions, short, lossy, snaplen by default")
     parser.add_argument("--size", default="200M")

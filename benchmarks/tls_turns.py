@@ -1,8 +1,9 @@
 """Precision and recall of `tls_turns` against the exchanges of the same captures, decrypted.
 
 usage: .venv/bin/python benchmarks/tls_turns.py FOLDER...
-A folder holds captures, each with a key log of the same stem (`.keys`) beside it, or secrets inside. Prints a line a capture
-and one for all: turns, exchanges with a response, those that are one turn each, precision and recall; the same for latencies.
+A folder has captures, each with a key log of the same stem (`.keys`) beside it, or with secrets inside. Prints one line per
+capture and one for all: turns, exchanges with a response, exchanges that are exactly one turn, precision and recall; the same
+for latencies.
 """
 
 import sys
@@ -19,16 +20,16 @@ TIMES = ("request_first_ns", "request_last_ns", "response_first_ns", "response_l
 
 
 class Score(NamedTuple):
-    """What was compared."""
+    """Counts of the comparison."""
 
     turns: int
     exchanges: int
     exact: int
-    """Turns whose four times are those of an exchange, to the nanosecond."""
+    """Number of turns whose four times are those of an exchange, to the nanosecond."""
     latencies: int
-    """Turns whose end of the request and beginning of the response are those of an exchange."""
+    """Number of turns whose end of the request and beginning of the response are those of an exchange."""
     merged: int
-    """Turns over two exchanges or more."""
+    """Number of turns over two or more exchanges."""
 
     def __add__(self, other: Any) -> "Score":
         return Score(*(a + b for a, b in zip(self, other)))
@@ -47,7 +48,7 @@ def rows(capture: kcap.Capture, table: str, names: Iterable[str]) -> list[dict[s
 
 
 def score(path: str, keys: list[str]) -> Score:
-    """The turns of a capture, inferred without keys, against its exchanges."""
+    """Compares the turns of a capture, inferred without keys, with its exchanges."""
     decrypted = [
         row for row in rows(kcap.open(path, keylog=keys), "exchanges", ("connection", "tls", "outcome", *TIMES)) if row["tls"]
     ]

@@ -1,12 +1,12 @@
-"""How fast the terminal UI is on a large capture, and how much memory it takes.
+"""Measures the speed of the terminal UI on a large capture, and its memory.
 
     python benchmarks/tui.py CAPTURE [--rows 5000000] [--source SMALLER]
 
-First rows: from the start of the reading process to rows that can be painted. Then a list of so many rows, made by repeating
-those of CAPTURE in a spill of their own: filter, sort, the page that a key needs, while another process reads. Then each view
-over so many rows: its first answer, its slowest section behind that, memory that it adds, what a key needs, and the longest
-that keys had to wait while it was worked out in its thread. CPU times are of this process; memory is anonymous (RssAnon of
-/proc/self/status), mapped pages of the spill apart.
+First rows: from the start of the reading process to rows that can be painted. Then a list of many rows, made by repeating those
+of CAPTURE in a separate spill: filter, sort, and the page that a key needs, while another process reads. Then each view over
+these rows: its first page, its slowest section after that, the memory that it adds, what a key needs, and the longest time that
+keys waited while it was computed in its thread. CPU times are of this process; memory is anonymous (RssAnon of
+/proc/self/status), without mapped pages of the spill.
 """
 
 import argparse
@@ -27,7 +27,7 @@ sys.path.insert(0, str(ROOT))
 
 from kcap.runtime import SCREENS, collect_rarely, load_arrow, share_heap  # noqa: E402
 
-share_heap()  # memory and collector as `kcap.cli.tui` sets them up
+share_heap()  # memory and garbage collector as `kcap.cli.tui` sets them up
 load_arrow(of_library=True)
 
 import numpy as np  # noqa: E402
@@ -48,15 +48,15 @@ FILTERS = (
     "api == Fetch && latency > 5ms", "error != NONE", 'client_id contains "a" && topic matches "o"', "tcp.port == 9092",
     'software_name contains "a" && software_version matches "1"', 'capture contains "b" && response_capture contains "p"',
 )  # fmt: skip
-"""The last one is on columns whose values have no numbers."""
+"""The last one tests columns whose values are not numbered."""
 STEP = 0.02
-"""Seconds between two looks at a view that works."""
+"""Seconds between two checks of a view that computes."""
 TIMES = ("time", *(f"{side}_{end}_ns" for side in ("request", "response") for end in ("first", "last")))
 SORTS = ("latency", "time", "client", "request_bytes", "about")
 
 
 def anonymous_mb() -> float:
-    """Memory of this process that no file stands behind."""
+    """Anonymous memory of this process, in MB."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("RssAnon:"):
             return int(line.split()[1]) / 1024
@@ -64,7 +64,7 @@ def anonymous_mb() -> float:
 
 
 def timed(work: Callable[[], Any], times: int = 3) -> tuple[float, float]:
-    """Lowest wall and CPU seconds of some goes."""
+    """Lowest wall and CPU seconds of several runs."""
     walls, cpus = [], []
     for _ in range(times):
         wall, cpu = time.perf_counter(), time.process_time()
@@ -87,21 +87,21 @@ def first_rows(path: str) -> float:
 
 
 class Repeated(CaptureModel):
-    """A book whose rows are another's, again and again, as if they had been read."""
+    """A capture model whose rows repeat those of another, as if they had been read."""
 
     def __init__(self, order: ReadRequest, rows: RowIndex) -> None:
         super().__init__(order)
         self._repeated = rows
 
     def look(self) -> bool:
-        """Everything is there, while the process reads on."""
+        """Everything is there, while reading seems to continue."""
         super().look()
         self._rows = self._repeated
         return False
 
 
 def later(batch: Any, micros: int) -> Any:
-    """The same rows so many microseconds later."""
+    """The same rows, some microseconds later."""
     for name in TIMES:
         at, column = batch.schema.get_field_index(name), batch.column(name)
         unit = 1 if name == "time" else 1000
@@ -111,7 +111,7 @@ def later(batch: Any, micros: int) -> Any:
 
 
 def many(source: CaptureModel, count: int, folder: str) -> RowIndex:
-    """So many rows in a spill: those of the source again and again, each time behind those before."""
+    """Many rows in a spill: those of the source repeatedly, each time later than before."""
     spill, pages = Spill(folder, "exchanges", SCHEMA), Pages(folder, "exchanges")
     batches = source.snapshot().batches
     times = [batch.column("time").view(pa.int64()) for batch in batches]
@@ -130,7 +130,7 @@ def many(source: CaptureModel, count: int, folder: str) -> RowIndex:
 
 
 async def keys(book: CaptureModel, sort: str) -> list[float]:
-    """Milliseconds from a key to the painted list in an order, as the app does it."""
+    """Milliseconds from a key to the painted list in an order, as in the app."""
     app = KcapApp(book)
     app.view.sort = sort
     taken: list[float] = []
@@ -150,13 +150,13 @@ async def keys(book: CaptureModel, sort: str) -> list[float]:
 
 
 class Watch:
-    """Measures while a view works: wall and CPU seconds, and the longest that the screen did not listen."""
+    """Measures while a view computes: wall and CPU seconds, and the longest time that the screen did not respond."""
 
     def __init__(self) -> None:
         self.wall, self.cpu, self.deaf = time.perf_counter(), time.process_time(), 0.0
 
     async def until(self, ready: Callable[[], bool]) -> tuple[float, float]:
-        """Wall and CPU seconds until then."""
+        """Wall and CPU seconds until a condition holds."""
         while True:
             began = time.perf_counter()
             await asyncio.sleep(STEP)
@@ -166,12 +166,12 @@ class Watch:
 
 
 def idle(screen: Any) -> bool:
-    """Whether a view has its sections, and none is worked out."""
+    """Whether a view has its sections, and none is being computed."""
     return not screen.pace.busy and bool(screen.shown.sheets)
 
 
 async def views(book: CaptureModel) -> None:
-    """Opens each view over the rows of a book that is read, and prints what that took."""
+    """Opens each view over the rows of a model, and prints the figures."""
     app = KcapApp(book)
     async with app.run_test(size=(160, 50)) as pilot:
         while app.view.due or app.browser._arranging or not len(app.view):
@@ -204,7 +204,7 @@ async def views(book: CaptureModel) -> None:
 
 
 def main() -> None:
-    """Measures, and prints."""
+    """Runs the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("capture")
     parser.add_argument("--rows", type=int, default=5_000_000)

@@ -1,4 +1,4 @@
-"""Captures of several shapes, made from nothing, and `kcap rows` against tshark on each of them.
+"""Generates captures of several shapes, and compares `kcap rows` with tshark on each of them.
 
 usage: python benchmarks/workloads.py [NAME...] [--size 200M] [--rounds 3] [--kcap .venv/bin/kcap] [--keep FOLDER]
 
@@ -8,14 +8,14 @@ Shapes:
 - `mtu`: batches of 900 kB over packets of 1,400 bytes
 - `large`: batches of 3 MB over packets of 64 kB, as on loopback
 - `partitions`: Fetch responses of 200 partitions
-- `short`: one request a connection
-- `lossy`: `small`, of which one packet in 1,000 is missing
+- `short`: one request per connection
+- `lossy`: `small` with one packet in 1,000 missing
 - `worn`: `lossy` on connections of 6,000 requests
-- `snaplen`: `medium`, of which 128 bytes of each packet were captured
-- `refused`: `short`, to brokers that are down at first: nine connections are refused before each that is not
+- `snaplen`: `medium` with a snapshot length of 128 bytes
+- `refused`: `short`, to brokers that are down at first: nine connections are refused before each accepted one
 
-Prints a line each: packets and megabytes per CPU second, the ratio to tshark where it is installed, peak memory, exchanges
-found of those made.
+Prints one line each: packets and megabytes per CPU second, the ratio to tshark if it is installed, peak memory, exchanges found
+and generated.
 """
 
 import argparse
@@ -36,19 +36,19 @@ from rows import FIELDS, timed
 
 SYN, ACK, PSH, FIN, RST = 2, 16, 8, 1, 4
 Exchanges = Iterator[tuple[bytes, bytes]]
-"""Requests, each with its response; empty where there is none."""
+"""Requests, each with its response; empty if there is none."""
 
 
 @dataclass
 class Writer:
-    """A pcap file whose packets are TCP segments of conversations one after the other."""
+    """A pcap file whose packets are TCP segments of conversations, one after another."""
 
     file: BinaryIO
     mss: int
     snaplen: int = 1 << 18
     loss: float = 0.0
     refusals: int = 0
-    """Connections that are refused before each conversation."""
+    """Number of refused connections before each conversation."""
     packets: int = 0
     time_us: int = 1_700_000_000_000_000
     chance: random.Random = field(default_factory=lambda: random.Random(1))  # noqa: S311 - the same losses each time
@@ -72,8 +72,8 @@ class Writer:
     def conversation(
         self, number: int, exchanges: Exchanges, depth: int = 4, last: Callable[[], tuple[bytes, bytes]] | None = None
     ) -> int:
-        """One connection with up to `depth` requests in flight; how many exchanges. `last`: what the client sends before its
-        FIN, and the server behind that, which the client answers with RST, as one does whose socket is closed.
+        """Writes one connection with up to `depth` requests in flight; returns the number of exchanges. `last`: what the client
+        sends before its FIN, and the server after that, to which the client responds with RST, as for a closed socket.
         """
         client, server = struct.pack(">I", 0x0A400000 + number // 20_000), b"\x0a\x01\0\1"
         sides, ports = (client, server), (20_000 + number % 20_000, 9092)
@@ -159,7 +159,7 @@ def produces(count: int, size: int, acks: tuple[int, ...] = (1,)) -> Callable[[i
 
 
 def bulk(count: int, size: int) -> Callable[[int], Exchanges]:
-    """Conversations of a Produce request and a Fetch response of the same size in turns."""
+    """Conversations of alternating Produce requests and Fetch responses of the same size."""
     return lambda _: ((produced if at % 2 else fetched)(at, size) for at in range(count))
 
 
@@ -178,7 +178,7 @@ SHAPES: dict[str, tuple[Callable[[int], Exchanges], int, dict[str, float]]] = {
 
 
 def made(name: str, path: Path, size: int) -> tuple[int, int]:
-    """Writes a capture of one shape; packets and exchanges."""
+    """Writes a capture of one shape; returns the numbers of packets and exchanges."""
     conversation, mss, more = SHAPES[name]
     with path.open("wb") as file:
         writer = Writer(file, mss, int(more.get("snaplen", 1 << 18)), more.get("loss", 0.0), int(more.get("refusals", 0)))
@@ -190,7 +190,7 @@ def made(name: str, path: Path, size: int) -> tuple[int, int]:
 
 
 def main() -> None:
-    """Takes the figures."""
+    """Runs the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("shapes", nargs="*", choices=[[], *SHAPES], metavar="NAME")
     parser.add_argument("--size", default="200M")

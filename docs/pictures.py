@@ -1,6 +1,6 @@
-"""Fills the pictures and tables of README.md and docs/protocol.md: real output of kcap, and what its schema knows.
+"""Fills the examples and tables of README.md and docs/protocol.md with real output of kcap and facts from its schema.
 
-usage: python docs/pictures.py [--check]     (--check: exit 1 where a block is not what kcap says)
+usage: python docs/pictures.py [--check]     (--check: exit 1 if a block is out of date)
 """
 
 import os
@@ -19,7 +19,7 @@ from kcap.wire.formats import MINIMA
 
 ROOT = Path(__file__).resolve().parent.parent
 FORMATS = ("message sets, Kafka 0.8 to 0.9", "message sets with timestamps, Kafka 0.10", "record batches, Kafka 0.11 and later")
-"""What each magic is called (KIP-32, KIP-98)."""
+"""Name of each magic (KIP-32, KIP-98)."""
 
 
 def picture(arguments: list[str], shown: slice) -> str:
@@ -40,7 +40,7 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def reads() -> str:
-    """What of Kafka's protocol there is, in numbers."""
+    """The supported parts of Kafka's protocol, in numbers."""
     keys = registry.api_keys()
     ranges = [versions for key in keys if (versions := registry.version_range(key))]
     versions = sum(last - first + 1 for first, last in ranges)
@@ -85,11 +85,11 @@ BLOCKS: dict[str, dict[str, Callable[[], str]]] = {
     "README.md": {"rows": partial(picture, ["rows", "pcaps/java-transactions.pcap"], slice(8, 16)), "reads": reads},
     "docs/protocol.md": {"apis": apis, "formats": formats, "codecs": codecs},
 }
-"""File -> name of a block -> what stands in it."""
+"""File -> name of a block -> the function that makes its content."""
 
 
 def filled(text: str, blocks: dict[str, Callable[[], str]]) -> str:
-    """A page with fresh blocks. Raises KeyError where the page has not one of them."""
+    """A page with fresh blocks. Raises KeyError if the page lacks one of them."""
     for name, make in blocks.items():
         block = re.compile(rf"(<!-- {name} -->\n).*?(\n<!-- /{name} -->)", re.DOTALL)
         if not block.search(text):
@@ -100,7 +100,7 @@ def filled(text: str, blocks: dict[str, Callable[[], str]]) -> str:
 
 
 def main() -> None:
-    """Writes or checks."""
+    """Writes the blocks, or compares them."""
     stale = []
     for name, blocks in BLOCKS.items():
         page = ROOT / name

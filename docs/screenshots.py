@@ -1,6 +1,6 @@
 """Makes the pictures in docs/pictures: the terminal UI on captures of pcaps/, as it draws itself.
 
-usage: python docs/screenshots.py [--check] [NAME...]     (--check: exit 1 where a picture is not what kcap shows)
+usage: python docs/screenshots.py [--check] [NAME...]     (--check: exit 1 if a picture is out of date)
 """
 
 import asyncio
@@ -14,18 +14,18 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))  # the pictures are of the program beside this file, whichever is installed
+sys.path.insert(0, str(ROOT))  # the pictures show the program beside this file, whichever is installed
 PICTURES = ROOT / "docs" / "pictures"
 SIZE = (120, 34)
 LARGEST = 200_000
-"""Bytes of a picture."""
+"""Maximum size of a picture in bytes."""
 PATIENCE = 400
-"""Looks at a screen, 50 ms apart, before it is given up."""
+"""Number of checks of a screen, 50 ms apart, before it has failed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """A capture and the keys that lead to something worth a look."""
+    """A capture and the keys that lead to an interesting screen."""
 
     capture: str
     keys: tuple[str, ...]
@@ -51,12 +51,12 @@ FONTS = re.compile(r"\s*@font-face \{.*?\}", re.DOTALL)
 
 
 def plain(svg: str) -> str:
-    """A picture that loads nothing from anywhere: without the addresses of fonts."""
+    """A picture that loads nothing remote: without the addresses of fonts."""
     return FONTS.sub("", svg)
 
 
 async def drawn(name: str, book: Any) -> str:
-    """A scene as SVG, of a book that is read to its end. Raises RuntimeError where the screen never shows what it should."""
+    """A scene as SVG, from a completely read capture model. Raises RuntimeError if the screen never shows the text."""
     from kcap.tui.app import KcapApp
 
     scene = SCENES[name]
@@ -84,7 +84,7 @@ async def drawn(name: str, book: Any) -> str:
 
 
 def main() -> None:
-    """Makes or checks."""
+    """Makes the pictures, or compares them."""
     names = [name for name in sys.argv[1:] if name in SCENES] or list(SCENES)
     check, stale = "--check" in sys.argv[1:], []
     PICTURES.mkdir(exist_ok=True)

@@ -1,8 +1,8 @@
 """Hooks of the documentation site (mkdocs.yml): pages from outside docs/, links between pages, a check that nothing is remote.
 
-In: the repository's Markdown files, whose links are right where they stand, so that they work in the repository too. Out: the
-same files as pages of the site with links between pages. Law: a built page loads no script, style, font or picture from
-another host; one that would fails the build.
+In: the repository's Markdown files, whose links are relative to their place, so that they work in the repository too. Out: the
+same files as pages of the site with links between pages. Law: a built page loads no script, style, font or picture from another
+host; one that would fails the build.
 """
 
 import posixpath
@@ -29,14 +29,14 @@ PAGES: Final = {
     "LICENSE": "LICENSE",
     "NOTICE": "NOTICE",
 }
-"""Path on the site -> path in the repository, of what is not in docs/."""
+"""Path on the site -> path in the repository, for files outside of docs/."""
 ON_SITE: Final = {place: page for page, place in PAGES.items()}
 LINK: Final = re.compile(r"\]\((?![a-z]+:|[#/])(?P<path>[^)#\s]+)(?P<anchor>#[^)\s]*)?\)")
 """The target of a Markdown link or picture that is a relative path."""
 REMOTE: Final = re.compile(r"(https?:)?//", re.IGNORECASE)
 REMOTE_IN_CSS: Final = re.compile(r"""(url\(\s*|@import\s+)["']?(https?:)?//""", re.IGNORECASE)
 LOADING: Final = {"src", "srcset", "data", "poster", "background"}
-"""Attributes whose address a browser loads by itself; so is `href` where it is no link that a reader follows."""
+"""Attributes whose address a browser loads by itself; so is `href`, except for links that a reader follows."""
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -48,7 +48,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001 - mkdocs calls by name
-    """Turns links that are right in the repository into links that are right on the site."""
+    """Rewrites links of the repository to links of the site."""
     here = page.file.src_uri
     folder = posixpath.dirname(PAGES.get(here, f"docs/{here}"))
 
@@ -61,7 +61,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 
 def on_post_build(config: MkDocsConfig) -> None:
-    """Fails the build where a page loads something from another host."""
+    """Fails the build if a page loads something from another host."""
     site = Path(config.site_dir)
     found = [f"{path.relative_to(site)}: {what}" for path in sorted(site.rglob("*")) for what in remote_resources(path)]
     if found:
@@ -69,7 +69,7 @@ def on_post_build(config: MkDocsConfig) -> None:
 
 
 def remote_resources(path: Path) -> Iterator[str]:
-    """What a browser that shows this file would load from another host; scripts are not looked into."""
+    """What a browser that shows this file would load from another host; scripts are not examined."""
     if path.suffix not in (".html", ".css", ".svg"):
         return
     text = path.read_text(encoding="utf-8")
@@ -88,7 +88,7 @@ class Resources(HTMLParser):
         self.remote: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Looks at the attributes of one element."""
+        """Examines the attributes of one element."""
         followed = tag in ("a", "area") or (tag == "link" and ("rel", "canonical") in attrs)
         for name, value in attrs:
             loads = name in LOADING or (name in ("href", "xlink:href") and not followed)

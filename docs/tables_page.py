@@ -1,4 +1,4 @@
-"""Writes docs/tables.md from the declarations of kcap's tables; --check says whether the page is what they say.
+"""Writes docs/tables.md from the declarations of kcap's tables; --check reports whether the page is up to date.
 
 usage: .venv/bin/python docs/tables_page.py [--check]
 """

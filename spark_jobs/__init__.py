@@ -1,4 +1,4 @@
-"""Jobs for Apache Spark over captures that outgrow one machine; kcap's own code reads the captures.
+"""Jobs for Apache Spark over captures that are too large for one machine; kcap's own code reads the captures.
 
 In: a Spark session, paths of captures. Out: data frames with the columns of `kcap.columns`.
 """
@@ -14,7 +14,7 @@ PLACES: Final = {
     "open_capture": "spark_jobs.capture", "read_capture": "spark_jobs.capture", "session": "spark_jobs.spark_session",
     "register": "spark_jobs.source",
 }  # fmt: skip
-"""Public name -> its module, which is loaded on demand: tasks need none of them, nor what they import."""
+"""Public name -> its module, which is loaded on demand: tasks need neither these modules nor their imports."""
 
 
 def __getattr__(name: str) -> Any:

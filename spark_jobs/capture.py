@@ -1,7 +1,7 @@
 """The tables of a capture as data frames.
 
 In: a session, paths, a table's name. Out: a data frame with the columns that `kcap.columns` declares. Law: its rows equal those
-of `kcap rows --table NAME -o FILE`, in no order.
+of `kcap rows --table TABLE -o FILE`, in no particular order.
 """
 
 import pickle
@@ -37,12 +37,12 @@ SHIPS: Final = ("auto", "references", "edges", "packets")
 
 
 STREAM: Final = "stream"
-"""The column of exchanges that is the number of the connection in the capture, from 0."""
+"""The column of exchanges with the number of the connection in the capture, from 0."""
 
 
 @dataclass(slots=True)
 class SparkCapture:
-    """A scanned capture, which gives any number of tables."""
+    """A scanned capture, which provides any number of tables."""
 
     scanned: Scan
     _facts: Facts | None = field(default=None)
@@ -50,8 +50,8 @@ class SparkCapture:
     def table(self, name: str, columns: Sequence[str] | None = None, only: str | None = None) -> "DataFrame":
         """A table of the capture.
 
-        Raises UsageError for a table or a column that there is not, and for a filter on a table that has no exchanges;
-        FilterError for one that does not parse.
+        Raises UsageError for an unknown table or column, and for a filter on a table without exchanges; FilterError for a
+        filter that does not parse.
         """
         if name == "segments" and only is None:
             segments = self.scanned.segments()
@@ -64,17 +64,17 @@ class SparkCapture:
     def tables(
         self, columns: Mapping[str, Sequence[str]], only: str | None = None, *, profiles: bool = False
     ) -> "dict[str, DataFrame]":
-        """Columns of several tables, made in one pass over the shards; the arguments are those of `table`.
+        """Columns of several tables, built in one pass over the shards; the arguments are those of `table`.
 
-        The filter applies to exchanges and their parts. `profiles`: the connection profiles as a further frame, `PROFILES`, for
+        The filter applies to exchanges and their parts. `profiles`: adds the connection profiles as a frame, `PROFILES`, for
         `merged_profiles`. Raises what `table` raises.
         """
         wanted = [self._wanted(name, some, only if name in OF_EXCHANGES else None) for name, some in columns.items()]
         return self._read(wanted, ProfileRequest(parse(only) if only else None) if profiles else None)
 
     def merged_profiles(self, frame: "DataFrame | None" = None, only: str | None = None) -> ConnectionProfiles:
-        """The connection profiles of the whole capture, of which the report `versions` is made; of a frame of `tables`, or by a
-        pass of their own.
+        """The connection profiles of the whole capture, which the report `versions` needs; from a frame of `tables`, or from a
+        separate pass.
 
         Raises FilterError for a filter that does not parse.
         """
@@ -89,7 +89,7 @@ class SparkCapture:
         return wanted
 
     def _read(self, tables: Sequence[TableRequest], profiles: ProfileRequest | None = None) -> "dict[str, DataFrame]":
-        """Several tables in one pass over the shards."""
+        """Builds several tables in one pass over the shards."""
         work = Together.of(tables)
         if profiles is not None:
             work = replace(work, learns=True, profiles=profiles)
@@ -112,7 +112,7 @@ class SparkCapture:
         return {wanted.table: made[wanted.table] for wanted in tables} | extra
 
     def close(self) -> None:
-        """Releases the frames that Spark persisted for the tables; tables that are read later are made again."""
+        """Releases the frames that Spark persisted for the tables; reading a table again builds it again."""
         self.scanned.close()
 
     def facts(self) -> Facts:
@@ -156,7 +156,7 @@ class SparkCapture:
         return rows.join(numbers, "connection").select(*names_of(wanted))
 
     def _weirds(self, wanted: TableRequest, rows: "DataFrame") -> "DataFrame":
-        """Oddities of connections as the shards have them; oddities of files and packets summed up over all ranges."""
+        """Oddities of connections, from the shards; oddities of files and packets, summed over all ranges."""
         files = self.scanned.files
         kinds: dict[str, dict[str, Any]] = {}
         for index, oddity in sorted(self.scanned.stitched.oddities, key=lambda one: one[1].time_ns):
@@ -194,7 +194,7 @@ def refuse(only: "Filter | None") -> None:
 
 
 def add(kinds: dict[str, dict[str, Any]], row: dict[str, Any]) -> None:
-    """Adds an oddity to the row of its kind, which shows the first one and their count."""
+    """Adds an oddity to the row of its kind, which has the first occurrence and the count."""
     seen = kinds.setdefault(row["kind"], row)
     if seen is not row:
         seen["count"] += row["count"]
@@ -236,11 +236,13 @@ def read_capture(
     ship: str = "auto",
     options: Options | None = None,
 ) -> "DataFrame":
-    """A table of one or more files as one capture. Rows equal those of `kcap rows --table TABLE -o FILE`; also `segments`.
+    """A table of one or more files as one capture. Rows equal those of `kcap rows --table TABLE -o FILE`; `segments` is also a
+    table.
 
-    `split_bytes`: approximate size of the byte ranges that are read at once (128 MiB). `partitions`: number of shards of the
-    connections (one per core, or one per 8 GiB). `columns`: columns of the table, else all. `only`: a display filter. `strict`:
-    a file that cannot be read is an error; otherwise it is left out and reported in the tables `captures` and `weirds`.
+    `split_bytes`: approximate size of the byte ranges that are read in parallel (128 MiB). `partitions`: number of shards of
+    the connections (one per core, or one per 8 GiB). `columns`: columns of the table, else all. `only`: a display filter.
+    `strict`: a file that cannot be read is an error; otherwise it is omitted and reported in the tables `captures` and
+    `weirds`.
 
     `ship`: what travels between tasks: `references` to packets, which are read a second time; `edges`, the segments of
     connections in several ranges, most of them without records, while other connections are decoded where they are; or all

@@ -1,7 +1,7 @@
-"""The daemon that Spark forks its Python workers from, with the modules that kcap needs imported already.
+"""The daemon from which Spark forks its Python workers, with the modules that kcap needs already imported.
 
-In: the arguments of `pyspark.daemon`. Out: its workers. Law: workers behave as pyspark's own; they start some two CPU seconds
-sooner, mostly because each worker would compile pyspark's modules from a zip.
+In: the arguments of `pyspark.daemon`. Out: its workers. Law: workers behave as pyspark's own. They need some two CPU seconds
+less to start, mostly because each worker would compile pyspark's modules from a zip.
 """
 
 import os
@@ -13,13 +13,13 @@ MODULES: Final = (
     "pyspark.worker", "spark_jobs.scan", "kcap.table.row_filter", "kcap.decode.projection_kernels", "kcap.fastpath.engine",
     "kcap.net.segment_kernels",
 )  # fmt: skip
-"""Modules that workers import to make rows; pyarrow tries pandas, so it is imported too."""
+"""Modules that workers import to build rows; pyarrow tries to import pandas, so it is included."""
 UNTHREADED: Final = "OPENBLAS_NUM_THREADS"
-"""numpy starts threads when it is imported; a process that forks must have none."""
+"""Variable that keeps numpy from starting threads on import; a process that forks must have none."""
 
 
 def plain_first() -> None:
-    """Puts folders before zips on the path: Python compiles modules from a zip at each start."""
+    """Moves folders before zips on the path: Python compiles modules from a zip at each start."""
     sys.path.sort(key=lambda entry: entry.endswith(".zip"))
 
 

@@ -1,4 +1,4 @@
-"""What there is to know of a capture on one page: latencies, throttling, errors, topics, versions.
+"""The most important facts about a capture in one result: latencies, throttling, errors, topics, versions.
 
 usage: python -m spark_jobs.digest --input PATH... [--output PATH] [--top N] [-Y FILTER]
        spark-submit spark_jobs/digest.py ...
@@ -39,7 +39,7 @@ def run(_spark: "SparkSession", source: SparkCapture | Saved, given: JobInput, t
     from kcap.cli.versions_text import report as report_lines
     from spark_jobs.versions import versions
 
-    if isinstance(source, SparkCapture) or given.only is None:  # a filter cannot apply to what was saved of connections
+    if isinstance(source, SparkCapture) or given.only is None:  # saved profiles cannot be filtered
         found["versions"] = versions(source, only=given.only)
         print("\n".join(["== versions", *report_lines(found["versions"], style_of(None))]))
     if given.output is not None:
@@ -49,7 +49,7 @@ def run(_spark: "SparkSession", source: SparkCapture | Saved, given: JobInput, t
 
 
 def only_json(given: JobInput, _options: dict[str, Any]) -> None:
-    """Refuses an output that is an input, or whose name says another format than JSON. Raises UsageError."""
+    """Refuses an output that is an input, or whose name implies another format than JSON. Raises UsageError."""
     if given.output is not None:
         refuse_input(given.output)
         format_of(given.form or "json", given.output, {".json": "json"}, text=())

@@ -1,7 +1,7 @@
-"""Reads capture files wherever they are: on a local disk, or behind a URI that pyarrow knows (s3, gs, abfs, hdfs).
+"""Reads capture files on a local disk, or behind a URI that pyarrow supports (s3, gs, abfs, hdfs).
 
-In: paths, folders, patterns and URIs. Out: the files they name, and reads of them by offset. Law: a local file is read by the
-operating system alone; credentials come from the environment, never from a URI.
+In: paths, folders, patterns and URIs. Out: the files that they name, and reads of them by offset. Law: a local file is read
+only through the operating system; credentials come from the environment, never from a URI.
 """
 
 import os
@@ -39,7 +39,7 @@ def local(path: str) -> str:
 def place_of(path: str) -> tuple[Any, str]:
     """The file system of a URI, and the path in it.
 
-    Raises CaptureError where there is no such file system.
+    Raises CaptureError if there is no such file system.
     """
     from pyarrow import fs
 
@@ -89,7 +89,7 @@ def remote(path: str) -> list[str]:
 
 
 def is_capture(system: Any, path: str) -> bool:
-    """Whether a file behind a URI begins like a capture."""
+    """Whether the file behind a URI begins like a capture."""
     with system.open_input_file(path) as file:
         try:
             return why_no_capture(file.read) is None
@@ -103,7 +103,7 @@ def first_line(error: Exception) -> str:
 
 
 def read_of(paths: Sequence[str]) -> list[str]:
-    """All files that reading some paths touches: captures, and every file of a folder that `ingest` wrote."""
+    """All files that are read for some paths: captures, and every file of a folder that `ingest` wrote."""
     saved = [
         os.path.join(folder, name)
         for path in paths
@@ -120,9 +120,9 @@ def is_ingested(path: str) -> bool:
 
 
 def form_of(output: str, form: str | None) -> str:
-    """The format of a report's file: as chosen, by the suffix of its name, or JSON.
+    """The format of a report's file: the chosen one, or that of the suffix of its name, or JSON.
 
-    Raises UsageError for a name that says another format, or one that reports do not have.
+    Raises UsageError for a name that implies another format, or one that reports do not have.
     """
     return format_of(form, output.rstrip("/"), SUFFIXES, default="json", text=())
 
@@ -131,7 +131,7 @@ def form_of(output: str, form: str | None) -> str:
 def sink_at(path: str) -> Iterator[BinaryIO]:
     """Opens an output for writing: a local file, which appears once it is complete, or a URI.
 
-    Raises UsageError for an input, OutputError for what cannot be written.
+    Raises UsageError for an input, OutputError if the output cannot be written.
     """
     if not is_remote(path):
         with new_file(local(path)) as file:
@@ -155,9 +155,9 @@ class Files:
         finalize(self, close_all, self._open)
 
     def size(self, file: int) -> int:
-        """Bytes of a file.
+        """Size of a file in bytes.
 
-        Raises CaptureError where it cannot be opened.
+        Raises CaptureError if it cannot be opened.
         """
         try:
             opened = self._opened(file)
@@ -166,9 +166,9 @@ class Files:
             raise CaptureError(f"{self.paths[file]}: {first_line(error)}") from None
 
     def read_at(self, file: int, offset: int, size: int) -> bytes:
-        """Bytes of a file, fewer only where it ends.
+        """Bytes of a file, fewer only at its end.
 
-        Raises CaptureError where they cannot be read.
+        Raises CaptureError if they cannot be read.
         """
         try:
             opened = self._opened(file)

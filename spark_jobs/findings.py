@@ -1,8 +1,8 @@
-"""The reports that look at several tables on Spark: check, groups, transactions, diff.
+"""The reports over several tables on Spark: check, groups, transactions, diff.
 
-In: a scanned capture or the folder that `ingest` wrote. Out: the report as plain values, its JSON form. Law: it is what
-`kcap REPORT --format json` says of the saved tables: messages are not read again on a cluster, and rules that need one are
-named under `not_judged`.
+In: a scanned capture or the folder that `ingest` wrote. Out: the report as plain values, its JSON form. Law: it equals the
+result of `kcap REPORT --format json` over the saved tables: messages are not read again on a cluster, and rules that need one
+are listed under `not_judged`.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -25,12 +25,12 @@ from spark_jobs.reports import Saved, SparkEngine
 
 Source = SparkCapture | Saved
 WITH_IDS: Final = {"groups": group_report.report, "transactions": transaction_report.report}
-"""Report of groups or transactional ids -> what makes it of tables."""
+"""Report of groups or transactional ids -> the function that makes it from tables."""
 
 
 @contextmanager
 def observed(source: Source) -> Iterator[Observed]:
-    """The rules' view of a capture, for as long as the block lasts."""
+    """The rules' view of a capture, until the end of the block."""
     frames = source.tables(COLUMNS)
     with closing(SparkEngine(frames["exchanges"].sparkSession)) as engine:
         tables = {name: engine.view(frame) for name, frame in frames.items()}
@@ -52,7 +52,7 @@ def findings(
 
 
 def of_ids(source: Source, name: str, only: Sequence[str] = ()) -> Row:
-    """The report `groups` or `transactions`, of `only` some ids where any are named."""
+    """The report `groups` or `transactions`, for the ids in `only` if any are named."""
     with observed(source) as seen:
         return WITH_IDS[name](seen, names_of(source), only)
 

@@ -32,11 +32,11 @@ DOCUMENTS: Final[dict[str, Callable[[Row], Document]]] = {
     "check": lambda result: check_text.document(result, unicode=style_of(None).unicode),
     "groups": groups_text.document, "transactions": transactions_text.document, "diff": diff_text.document,
 }  # fmt: skip
-"""Report -> what makes a document of it."""
+"""Report -> the function that makes its document."""
 
 
 def finished(spark: "SparkSession", result: Row, given: JobInput) -> None:
-    """Prints the report, and writes it where an output is named."""
+    """Prints the report, and writes it if an output is given."""
     print("\n".join(text(DOCUMENTS[str(result["report"])](result), style_of(None))))
     if given.output is not None:
         write(spark, result, given.output, given.form)

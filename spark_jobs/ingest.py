@@ -3,7 +3,7 @@
 usage: python -m spark_jobs.ingest --input PATH... --output FOLDER [--records] [--set NAME] [-Y FILTER]
        spark-submit spark_jobs/ingest.py ...
 
-Law: a set is there as a whole or not at all for who looks at its mark; the same set again replaces itself, and nothing else.
+Law: a set is complete if its marker exists; writing the same set again replaces that set and nothing else.
 """
 
 import json
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 BY_BROKER: Final = ("exchanges", "partitions", "connections")
 """Tables in folders by date, hour and broker."""
 CONTROL: Final = "control_records"
-"""The report `topics` subtracts them from what was read."""
+"""Column that the report `topics` subtracts from the records that were read."""
 ROWS_PER_FILE: Final = 2_000_000
 TIMESTAMPS: Final = "spark.sql.parquet.outputTimestampType"
 
@@ -84,7 +84,7 @@ def marks(output: str, name: str) -> tuple[str, str]:
 
 
 def refuse(given: JobInput, options: dict[str, Any]) -> None:
-    """Raises UsageError for an output folder that is an input or in which an input would be replaced."""
+    """Raises UsageError for an output folder that is an input, or in which an input would be replaced."""
     if given.output is None:
         return
     output, name = given.output.rstrip("/"), options["name"] or set_name(given.paths)
@@ -109,7 +109,7 @@ def unmark(output: str, name: str) -> None:
 def mark(output: str, name: str, facts: dict[str, Any]) -> None:
     """Writes the marker of a finished set.
 
-    Raises OutputError where that cannot be written.
+    Raises OutputError if it cannot be written.
     """
     data = (json.dumps(facts, indent=1) + "\n").encode()
     for path, text in zip(marks(output, name), (data, b"")):
@@ -117,7 +117,7 @@ def mark(output: str, name: str, facts: dict[str, Any]) -> None:
 
 
 def write(path: str, data: bytes) -> None:
-    """Writes a file beside the tables, and the folders that it is in. Raises OutputError where that cannot be done."""
+    """Writes a file beside the tables, and creates its folders. Raises OutputError if that fails."""
     try:
         if is_remote(path):
             system, inner = place_of(path)

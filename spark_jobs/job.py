@@ -1,7 +1,7 @@
-"""The frame of all jobs: options, a session, progress on stderr, exit codes.
+"""The common frame of all jobs: options, a session, progress on stderr, exit codes.
 
-In: what was typed. Out: a table on standard output, a result in a file, an exit code as kcap's commands have it. Law: what went
-wrong is one line; a file that could not be read is said, and the exit code is 3 then.
+In: the command line. Out: a table on standard output, a result in a file, an exit code as for kcap's commands. Law: an error is
+one line; a file that could not be read is reported, and the exit code is 3.
 """
 
 import sys
@@ -47,7 +47,7 @@ class JobInput:
     options: Options
 
     def open(self, spark: "SparkSession") -> SparkCapture | Saved:
-        """The scanned capture, or the tables that `ingest` wrote of it."""
+        """Opens the scanned capture, or the tables that `ingest` wrote of it."""
         if len(self.paths) == 1 and is_ingested(self.paths[0]):
             return Saved(spark, self.paths[0], [self.paths[0]])
         say_lines(f"laying out {', '.join(self.paths[:3])}{' ...' if len(self.paths) > 3 else ''}")
@@ -76,7 +76,7 @@ def size_of(_context: click.Context, _parameter: click.Parameter, text: str | No
 
 
 def one_output(given: JobInput, _options: dict[str, Any]) -> None:
-    """Refuses an output for a report that is an input or whose name has the suffix of another format.
+    """Refuses an output for a report that is an input, or whose name has the suffix of another format.
 
     Raises UsageError.
     """
@@ -87,7 +87,7 @@ def one_output(given: JobInput, _options: dict[str, Any]) -> None:
 def job(
     name: str, forms: Sequence[str], *, by: bool = False, refuse: Callable[[JobInput, dict[str, Any]], None] = one_output
 ) -> Callable[[Callable[..., int]], click.Command]:
-    """Makes a job of a function of a session and options; `refuse` checks its outputs before it begins."""
+    """Makes a job from a function of a session and options; `refuse` checks its outputs before it begins."""
 
     def make(run: Callable[..., int]) -> click.Command:
         def answer(**options: Any) -> int:

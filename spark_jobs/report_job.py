@@ -1,7 +1,7 @@
-"""The reports as Spark jobs, and what jobs do with a report: print it as text, write it to a file.
+"""The reports as Spark jobs, and the output of jobs: a report as text, or in a file.
 
 In: a report's name; a report as plain values. Out: its job; text, and JSON, CSV, Parquet or a Delta table. Law: the report is
-that of `kcap NAME`; the JSON form is the whole report, CSV has all of it too, Parquet and Delta have its rows.
+that of `kcap NAME`; JSON and CSV have the whole report, Parquet and Delta have its rows.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ REPORTS: Final = {
     "throttle": "Which clients were throttled, by how much, and whether they complied.",
     "topics": "Which clients write and read which topic, how much, and the lag.",
 }
-"""Report that is a job of its own -> its line in the help."""
+"""Reports that are separate jobs -> their line in the help."""
 TIMES: Final = frozenset({"latency"})
 """Reports of times, which subtract long polls."""
 
@@ -43,9 +43,9 @@ def shown(result: Row, keys: Sequence[Key]) -> str:
 
 
 def write(spark: "SparkSession", result: Row, output: str, form: str | None) -> None:
-    """The report, to a file or a URI; a Delta table to a folder.
+    """Writes the report to a file or a URI; a Delta table to a folder.
 
-    Raises OutputError where it cannot be written, MissingExtraError where there is no Delta.
+    Raises OutputError if it cannot be written, MissingExtraError if Delta is not available.
     """
     form = form_of(output, form)
     if form == "delta":
@@ -72,23 +72,23 @@ def bytes_of(result: Row, form: str) -> bytes:
 
 
 def table_of(rows: Sequence[Row]) -> pa.Table:
-    """Rows as a table; what is neither number, text nor a list of those is JSON."""
+    """Rows as a table; values other than numbers, texts and lists of those become JSON."""
     names = list(dict.fromkeys(name for row in rows for name in row))
     columns = {name: [plain(row.get(name)) for row in rows] for name in names}
     return pa.table(columns) if names else pa.table({})
 
 
 def plain(value: Any) -> Any:
-    """A value as a column can have it."""
+    """A value as a type that a column can have."""
     if isinstance(value, dict) or (isinstance(value, list | tuple) and any(isinstance(one, dict | list) for one in value)):
         return json_text(value)
     return value
 
 
 def write_delta(spark: "SparkSession", rows: Sequence[Row], output: str) -> None:
-    """The rows as a Delta table, where the cluster has Delta.
+    """Writes the rows as a Delta table, if the cluster has Delta.
 
-    Raises MissingExtraError where it has not.
+    Raises MissingExtraError otherwise.
     """
     try:
         spark.createDataFrame(table_of(rows)).write.format("delta").mode("overwrite").save(output)

@@ -1,7 +1,7 @@
 """The reports of kcap on Spark: the same expressions, run by another engine.
 
-In: a scanned capture or the folder that `ingest` wrote, a report's name, its parameters. Out: the report as plain values,
-its JSON form. Law: it is what `kcap REPORT --format json` says of the same files.
+In: a scanned capture or the folder that `ingest` wrote, a report's name, its parameters. Out: the report as plain values, its
+JSON form. Law: it equals the result of `kcap REPORT --format json` for the same files.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -39,9 +39,9 @@ class Saved:
     captures: list[str] = field(default_factory=list)
 
     def table(self, name: str, columns: Sequence[str] | None = None, only: str | None = None) -> "DataFrame":
-        """A table as it was saved.
+        """A saved table.
 
-        Raises UsageError for a filter that looks into bodies, which are not saved.
+        Raises UsageError for a filter on bodies, which are not saved.
         """
         if only is not None:
             raise UsageError(
@@ -50,7 +50,7 @@ class Saved:
         from pyspark.sql.pandas.types import from_arrow_schema
 
         chosen = choose(name, columns)
-        schema = from_arrow_schema(arrow_schema(name, chosen))  # without it an empty table has no columns
+        schema = from_arrow_schema(arrow_schema(name, chosen))  # otherwise an empty table has no columns
         frame = self.spark.read.schema(schema).parquet(f"{self.folder.rstrip('/')}/{name}")
         return frame.select(*(column.name for column in chosen))
 
@@ -60,9 +60,9 @@ class Saved:
 
 
 def counting(expression: Any) -> Any:
-    """The expression with counts that are 0 where no row meets their condition, as SQL has it.
+    """The expression with counts that are 0 if no row meets their condition, as in SQL.
 
-    Ibis makes a sum of such a count for Spark, which is null where the condition is null for all rows of a group.
+    Ibis compiles such a count to a sum for Spark, which is null if the condition is null for all rows of a group.
     """
     from ibis.expr import operations as ops
 
@@ -74,7 +74,7 @@ def counting(expression: Any) -> Any:
 
 
 class SparkEngine(Engine):
-    """Spark, as reports take an engine."""
+    """Spark as an engine of reports."""
 
     def __init__(self, spark: "SparkSession") -> None:
         import ibis
@@ -85,10 +85,10 @@ class SparkEngine(Engine):
         self._views: dict[str, DataFrame] = {}
 
     def view(self, frame: "DataFrame", whole: Collection[str] = ()) -> Any:
-        """A data frame as a table whose long names are shortened, but for columns named in `whole`.
+        """A data frame as a table with long names shortened, except in columns named in `whole`.
 
-        It is persisted as shortened: otherwise Spark would analyze, compile and run the expressions of all names again in each
-        statement, of which `check` has some fifty.
+        It is persisted after shortening: otherwise Spark would analyze, compile and run the expressions of all names again in
+        each statement, and `check` has some fifty of them.
         """
         name = f"kcap_{next(NUMBERS)}"
         self._views[name] = persisted(shorter(frame, whole), large=False)
@@ -98,7 +98,7 @@ class SparkEngine(Engine):
     def rows(self, expression: Any) -> list[dict[str, Any]]:
         """The rows of an expression.
 
-        Through Arrow: pandas has no integers beside nulls, so that times in ns would lose their last digits.
+        They are read through Arrow: pandas has no integers beside nulls, so that times in ns would lose their last digits.
         """
         frame = self._session.sql(self._connection.compile(counting(expression)))
         table = frame.toArrow().cast(expression.as_table().schema().to_pyarrow())
@@ -106,14 +106,14 @@ class SparkEngine(Engine):
         return found
 
     def close(self) -> None:
-        """The session stays; its views go, and what was persisted for them."""
+        """Drops the views and releases what was persisted for them; the session remains."""
         for name, view in self._views.items():
             self._connection.raw_sql(f"DROP VIEW IF EXISTS {name}")
             view.unpersist()
 
 
 def shorter(frame: "DataFrame", whole: Collection[str] = ()) -> "DataFrame":
-    """The data frame with long names as `kcap.reports.names.shortened` makes them, but for columns named in `whole`."""
+    """The data frame with long names shortened by `kcap.reports.names.shortened`, except in columns named in `whole`."""
     from pyspark.sql import functions as spark
     from pyspark.sql.pandas.types import to_arrow_schema
 
@@ -135,7 +135,7 @@ def shorter(frame: "DataFrame", whole: Collection[str] = ()) -> "DataFrame":
 def run_report(source: SparkCapture | Saved, name: str, request: ReportRequest, only: str | None = None) -> Row:
     """A report of a capture.
 
-    Raises UsageError for a grouping that cannot be, FilterError for a filter that does not parse.
+    Raises UsageError for an invalid grouping, FilterError for a filter that does not parse.
     """
     return dict(run_reports(source, [name], request, only))[name]
 
@@ -159,7 +159,7 @@ def run_reports(
 def opened(
     source: SparkCapture | Saved, reports: Sequence[Report], request: ReportRequest, only: str | None
 ) -> Iterator[tuple[SparkEngine, Tables]]:
-    """The tables of reports, for as long as the block lasts."""
+    """The tables of reports, until the end of the block."""
     names = {name for report in reports for name in columns_of(report, request)}
     tree = parse(only) if only else None
     deep = tree is not None and is_deep(tree)

@@ -1,8 +1,8 @@
-"""Scans a capture with Spark: cuts files into ranges, partitions the ranges by flow into shards, makes rows of the shards.
+"""Scans a capture with Spark: cuts files into ranges, partitions the ranges by flow into shards, builds rows of the shards.
 
-In: a Spark session and paths. Out: data frames. Law: rows equal those of `kcap rows -o`, whatever the ranges and the shards; a
-range that does not begin where the range before it ended is read again from there. The stages are those of `kcap.distributed`;
-this module runs them as Spark tasks.
+In: a Spark session and paths. Out: data frames. Law: rows equal those of `kcap rows -o`, whatever the ranges and the shards
+are; a range that does not begin where the previous one ended is read again from there. The stages are those of
+`kcap.distributed`; this module runs them as Spark tasks.
 """
 
 import os
@@ -58,7 +58,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 BYTES_AT_ONCE: Final = "spark.sql.execution.arrow.maxBytesPerBatch"
-"""Spark's default bound of a batch for a Python worker is a number of rows; a row that holds a chunk has megabytes."""
+"""Setting that limits the bytes of a batch for a Python worker. By default Spark limits only the number of rows, and a row with
+a chunk has megabytes.
+"""
 NO_BOUND: Final = (1 << 31) - 1
 NUMBERS: Final = count()
 CHUNKS: Final = "packets"
@@ -75,7 +77,7 @@ class ShardFacts:
     shard: int
     facts: Facts
     flows: bytes
-    """Numbers of the flows that have to be re-read unstripped (`kcap.distributed.shard_reader.BlankedReadTracker`)."""
+    """Numbers of the flows to be re-read unstripped (`kcap.distributed.shard_reader.BlankedReadTracker`)."""
 
 
 @dataclass(slots=True)
@@ -85,7 +87,7 @@ class Scan:
     spark: "SparkSession"
     files: list[CaptureFile]
     failed: list[tuple[str, CaptureError]]
-    """Files that are no captures, and why."""
+    """Files that are not captures, with the reasons."""
     stitched: StitchedCapture
     rounds: "PartitionRounds"
     partitioned: "DataFrame"
@@ -100,7 +102,7 @@ class Scan:
     folder: str | None = None
     """Folder in which tasks store chunks and rows, if all tasks run on this machine."""
     local: list[tuple[PartitionTask, RangePosition]] = field(default_factory=list)
-    """Ranges with connections that lie in no other range; one task reads and analyzes them."""
+    """Ranges with connections that are in no other range; one task reads and analyzes them."""
 
     @property
     def readable(self) -> list[CaptureFile]:
@@ -115,7 +117,7 @@ class Scan:
 
     @property
     def shard_context(self) -> ShardContext:
-        """What the reader of each shard needs to know of the capture."""
+        """The facts of the capture that the reader of each shard needs."""
         layouts = {
             file: sections_of(context.section(position) for position, context in contexts)
             for file, contexts in self.stitched.contexts.items()
@@ -125,9 +127,9 @@ class Scan:
         return ShardContext(self.files, self.shards, self.stitched.last_ns, large, layouts, self.options, by_hosts)
 
     def reduced(self, maker: Maker, facts: Facts | None = None) -> "tuple[DataFrame, Facts]":
-        """Rows made of the shards, in packed batches with the name of their table, and the facts of all shards.
+        """Rows of the shards, in packed batches with the name of their table, and the facts of all shards.
 
-        Shards in which blanked bytes influenced a decision are made again, with unstripped packets of these flows.
+        Shards in which blanked bytes influenced a decision are read again, with unstripped packets of these flows.
         """
         stripped_away = maker.looks_inside and self.rounds.strips
         partitioned = self.rounds.unstripped_chunks(self.stitched) if stripped_away else self.partitioned
@@ -155,7 +157,7 @@ class Scan:
         self.partitioned = self.rounds.with_unstripped(self.stitched, keys.tobytes())
 
     def _made(self, rows: "DataFrame") -> "tuple[DataFrame, list[ShardFacts]]":
-        """Persists rows; gives them without the rows that hold facts, and the facts."""
+        """Persists rows; returns them without the rows that hold facts, and the facts."""
         rows = persisted(rows)
         self.retained.append(rows)
         found = rows.where(rows.facts.isNotNull()).select("shard", "facts").collect()
@@ -163,7 +165,9 @@ class Scan:
         return rows.where(rows.facts.isNull()).drop("facts"), shard_facts
 
     def close(self) -> None:
-        """Releases persisted rows and chunks. Stored chunks stay until the session ends: a shuffle still refers to them."""
+        """Releases persisted rows and chunks. Stored chunks remain until the session ends, since a shuffle still refers to
+        them.
+        """
         for frame in (*self.retained, *self.rounds.frames):
             frame.unpersist()
         self.retained.clear()
@@ -171,7 +175,7 @@ class Scan:
             shutil.rmtree(self.rows_folder, ignore_errors=True)
 
     def segments(self) -> "DataFrame":
-        """The table `segments`: a row for each TCP segment."""
+        """The table `segments`: one row per TCP segment."""
         ranges = self.spark.range(0, len(self.verified), 1, max(1, len(self.verified)))
         return in_arrow(ranges, Segments([file.path for file in self.files], self.verified), SEGMENTS)
 
@@ -188,7 +192,7 @@ def scan(
 ) -> Scan:
     """Stitches the ranges of a capture's files and partitions their packets.
 
-    Raises CaptureError where nothing can be read, or with `strict` where something cannot.
+    Raises CaptureError if nothing can be read, or with `strict` if some file cannot.
     """
     if int(spark.conf.get(BYTES_AT_ONCE, None) or NO_BOUND) >= NO_BOUND:
         spark.conf.set(BYTES_AT_ONCE, TASK_BATCH_BYTES)
@@ -244,7 +248,7 @@ def scan(
 
 
 def secrets_in(files: Sequence[CaptureFile]) -> Secrets:
-    """The TLS secrets that captures hold themselves (Decryption Secrets Blocks)."""
+    """The TLS secrets within captures (Decryption Secrets Blocks)."""
     secrets = Secrets()
     for file in files:
         for key_log in file.secrets:
@@ -253,13 +257,13 @@ def secrets_in(files: Sequence[CaptureFile]) -> Secrets:
 
 
 def warn_of_keys(spark: "SparkSession") -> None:
-    """Warns where Spark may write keys as they are into its local folders."""
+    """Warns if Spark may write keys unencrypted into its local folders."""
     if spark.sparkContext.getConf().get(ENCRYPTION, "false") != "true":
         warnings.warn(f"Spark may write TLS keys into its local folders: set {ENCRYPTION} to true", stacklevel=2)
 
 
 def ship_of(spark: "SparkSession", files: Sequence[CaptureFile], ship: str) -> str:
-    """What travels between tasks; with `auto` the cheapest way for where the tasks run and the files are."""
+    """What travels between tasks; with `auto` the cheapest way for the locations of tasks and files."""
     if ship != "auto":
         return ship
     if all("+" in file.format for file in files):
@@ -284,7 +288,7 @@ def is_afar(spark: "SparkSession") -> bool:
 def files_of(paths: Sequence[str]) -> list[CaptureFile]:
     """The files of a capture, sorted by name.
 
-    Raises CaptureError where there are none.
+    Raises CaptureError if there are none.
     """
     files = found(paths)
     if not files:
@@ -300,7 +304,9 @@ class PartitionRounds:
     ) -> None:
         self.summaries: dict[int, RangeSummary] = {}
         self.by_hosts = False
-        """All connections between two hosts go to one shard, since a TLS session may resume that of another connection."""
+        """Whether all connections between two hosts go to one shard, since a TLS session may resume that of another
+        connection.
+        """
         self._rounds: list[DataFrame] = []
         self._unstripped: list[DataFrame] = []
         """Unstripped packets of all flows that are in several ranges, once `unstripped_chunks` was called."""
@@ -316,7 +322,7 @@ class PartitionRounds:
         self._folder = None if folder is None else os.path.join(folder, CHUNKS)
 
     def run(self, parts: Sequence[ByteRange]) -> None:
-        """Runs one round. With `edges` it gives summaries only: they tell which flows are in several ranges."""
+        """Runs one round. With `edges` it returns only summaries, which show which flows are in several ranges."""
         flows = FlowSet() if self._edges else None
         partitioned = self._partition([self.task(part, lists=self._edges, flows=flows) for part in parts])
         self._rounds.append(partitioned)
@@ -325,7 +331,7 @@ class PartitionRounds:
             self.summaries[summary.part.unit] = summary
 
     def regroup(self, parts: Sequence[ByteRange]) -> None:
-        """Partitions verified ranges again, by hosts; with `edges` `local_tasks` does it, which partitions everything."""
+        """Partitions verified ranges again, by hosts; with `edges`, `local_tasks` does that, since it partitions everything."""
         self.by_hosts = True
         if not self._edges:
             self._everything(parts)
@@ -338,7 +344,7 @@ class PartitionRounds:
     def local_tasks(self, parts: Sequence[ByteRange], stitched: StitchedCapture) -> list[PartitionTask]:
         """Partitions the flows that are in several ranges; returns the tasks that read the other flows.
 
-        With IP fragments everything is partitioned, since a fragment does not show its flow; so it is with shards by hosts,
+        With IP fragments everything is partitioned, since a fragment does not show its flow; likewise with shards by hosts,
         whose connections need each other.
         """
         if not self._edges:
@@ -372,7 +378,7 @@ class PartitionRounds:
         return self._placed_chunks(stitched, self._unstripped)
 
     def with_unstripped(self, stitched: StitchedCapture, flows: bytes) -> "DataFrame":
-        """The chunks so far and the unstripped packets of some flows; readers leave out these flows' stripped segments."""
+        """The chunks so far and the unstripped packets of some flows; readers skip these flows' stripped segments."""
         some = FlowSet(flows)
         self._rounds.append(self._partition([self.task(part, flows=some) for part in self._parts if self._has(part, some)]))
         return self.placed_chunks(stitched)
@@ -461,7 +467,7 @@ def in_arrow(frame: "DataFrame", work: Callable[[Any], Iterator[pa.RecordBatch]]
 def persisted(frame: "DataFrame", *, large: bool = True) -> "DataFrame":
     """Persists a data frame: large rows on disk one by one, since Spark's serializer holds a hundred batches in memory.
 
-    Spark's own compression of cached columns is off: it costs more than it saves.
+    Spark's own compression of cached columns is off, since it costs more than it saves.
     """
     from pyspark import StorageLevel
 

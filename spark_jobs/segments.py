@@ -1,8 +1,8 @@
 """The table `segments`: TCP segments of byte ranges, for analyses below the level of Kafka.
 
-In: verified ranges, and the number of packets before each. Out: a row a segment, with the number and file offset of its packet.
-Law: the segments of all ranges are those of one pass over the files. IP fragments give none: a range may lack part of a
-datagram.
+In: verified ranges, and the number of packets before each. Out: one row per segment, with the number and file offset of its
+packet. Law: the segments of all ranges are those of one pass over the files. IP fragments give no segments, since a range may
+lack part of a datagram.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -27,7 +27,7 @@ KINDS: Final[dict[str, pa.DataType]] = {
     "length": pa.int32(),
 }  # fmt: skip
 SEGMENTS: Final = pa.schema([pa.field(name, kind) for name, kind in KINDS.items()])
-"""Columns of the table `segments`: `position` is where the packet's record begins, `window` is -1 where it was cut off;
+"""Columns of the table `segments`. `position` is the offset of the packet's record; `window` is -1 if it was cut off;
 `captured` of `length` payload bytes are in the file.
 """
 
@@ -41,14 +41,14 @@ class VerifiedRange:
 
 
 def numbers_of(batches: Iterable[pa.RecordBatch]) -> Iterator[int]:
-    """The indexes of ranges that Spark gives to a task."""
+    """The indexes of the ranges of a task."""
     for batch in batches:
         numbers: list[Any] = batch.column(0).to_pylist()
         yield from numbers
 
 
 def bytes_of(files: Files, task: PartitionTask) -> tuple[Read, list[tuple[str, int]]]:
-    """A reader of a range's decompressed bytes, and a list that gets (detail, offset) where compressed data is truncated."""
+    """A reader of a range's decompressed bytes, and a list of (detail, offset) for truncated compressed data."""
     read, truncated = files.reading(task.part.file, task.part.start, task.file.size or 0), list[tuple[str, int]]()
     if task.size is None:
         read = unwrap(read, lambda detail, position: truncated.append((detail, position)))[1]
@@ -92,7 +92,7 @@ class Segments:
     verified: Sequence[VerifiedRange]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Indexes of ranges in, rows out."""
+        """Returns the rows of the ranges with these indexes."""
         files = Files(self.paths)
         for number in numbers_of(batches):
             yield from segments_of(files, self.verified[number])

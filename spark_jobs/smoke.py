@@ -1,8 +1,8 @@
-"""A small job on real captures: checks that Spark works here and gives what the command line gives.
+"""A small job on real captures that verifies that Spark works here and gives the same results as the command line.
 
 usage: python -m spark_jobs.smoke [FILE...]
 
-Prints a line a check. Exit 0 where all hold, 1 where one does not.
+Prints one line per check. Exits with 0 if all pass, with 1 if one fails.
 """
 
 import sys
@@ -30,18 +30,18 @@ INPUTS: Final = [
 ]
 """A rotated set, whose connections span files, and a single file."""
 SPLIT: Final = 16 << 10
-"""Bytes of a range: small captures have several."""
+"""Bytes of a range: so small that small captures have several."""
 SHARDS: Final = 3
 
 
 def rows_of(table: "pa.Table") -> Counter[str]:
-    """The rows in an order that does not depend on how they were made."""
+    """The rows in an order that does not depend on how they were built."""
     found: list[dict[str, Any]] = table.to_pylist()
     return Counter(map(repr, found))
 
 
 def same_rows(capture: SparkCapture, paths: list[str], table: str) -> bool:
-    """Whether a table has the rows that one process gives."""
+    """Whether a table has the rows that a single process gives."""
     wanted = kcap.open(*paths).table(table).to_arrow()
     found = capture.table(table).toArrow().select(wanted.column_names)
     same = rows_of(wanted) == rows_of(found)
@@ -52,7 +52,7 @@ def same_rows(capture: SparkCapture, paths: list[str], table: str) -> bool:
 
 
 def same_report(capture: SparkCapture, paths: list[str], name: str) -> bool:
-    """Whether a report has the rows that one process gives."""
+    """Whether a report has the rows that a single process gives."""
     wanted, found = run(report_of(name), ReportInput(paths), ReportRequest()), run_report(capture, name, ReportRequest())
     found["captures"] = sorted(found["captures"])
     wanted["captures"] = sorted(wanted["captures"])

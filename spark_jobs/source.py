@@ -1,9 +1,10 @@
 """The data source `kcap`: captures as a table of Spark SQL.
 
-In: `spark.read.format("kcap").load(PATHS)`, with options `table`, `columns`, `filter`, `split_bytes`. Out: a data frame. A
-data source is a leaf: its tasks cannot send packets to each other. So a set of files is read whole in one task, which is exact
-and as quick as one core; `table=segments` gives the TCP segments of byte ranges, side by side. `spark_jobs.read_capture` is for
-what is large, and SQL at any scale goes over what `ingest` wrote. Law: rows equal those of `kcap rows --table TABLE -o FILE`.
+In: `spark.read.format("kcap").load(PATHS)`, with options `table`, `columns`, `filter`, `split_bytes`. Out: a data frame. A data
+source is a leaf: its tasks cannot send packets to each other. A set of files is therefore read whole in one task, which is
+exact and as quick as one core; `table=segments` reads the TCP segments of byte ranges in parallel. Use
+`spark_jobs.read_capture` for large captures, and SQL over the output of `ingest` at any scale. Law: rows equal those of `kcap
+rows --table TABLE -o FILE`.
 """
 
 import json
@@ -61,7 +62,7 @@ class KcapSource(DataSource):
 
 
 def schema_of(options: Mapping[str, str]) -> pa.Schema:
-    """The schema of the wanted columns.
+    """The schema of the requested columns.
 
     Raises UsageError for columns that the table does not have.
     """
@@ -72,7 +73,7 @@ def schema_of(options: Mapping[str, str]) -> pa.Schema:
 
 
 def columns_of(options: Mapping[str, str]) -> list[str] | None:
-    """The option `columns`; Spark does not tell a Python data source which columns a query uses."""
+    """The option `columns`; Spark does not pass the columns of a query to a Python data source."""
     text = options.get("columns")
     return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
 
@@ -80,7 +81,7 @@ def columns_of(options: Mapping[str, str]) -> list[str] | None:
 def paths_of(options: Mapping[str, str]) -> list[str]:
     """The paths given to `load`.
 
-    Raises UsageError where there are none.
+    Raises UsageError if there are none.
     """
     if options.get("paths"):
         return [str(path) for path in json.loads(options["paths"])]
@@ -97,7 +98,7 @@ class KcapReader(DataSourceReader):
         self.files = found(paths_of(options))
 
     def partitions(self) -> Sequence[InputPartition]:
-        """One partition for everything; for segments one a range, each verified by a scan of the records before it."""
+        """One partition for everything; for segments one per range, each verified by a scan of the records before it."""
         if self.options.get("table") != "segments":
             remote = [path for path in self.files if is_remote(path)]
             if remote:
@@ -123,7 +124,7 @@ class KcapReader(DataSourceReader):
 
 
 def verified_ranges(files: Files, index: int, file: CaptureFile, split: int) -> Iterator[VerifiedRange]:
-    """The ranges of a file, each beginning where the one before it ended."""
+    """The ranges of a file, each beginning where the previous one ended."""
     packed = recognise(file, files.reading(index, 0, file.size or 0)) is None
     start, context, packets, ended = 0, None, 0, False
     while not ended:

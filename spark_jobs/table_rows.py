@@ -1,7 +1,7 @@
-"""The tables that Spark's tasks build of shards, with kcap's own builders, and what is Spark's about some of them.
+"""The tables that Spark's tasks build of shards, with kcap's own builders and additions that only Spark needs.
 
-In: a shard being read; rows of shards and a tracker of all facts. Out: record batches. Law: the rows of a shard depend on its
-connections alone; completing them depends on each row and the facts.
+In: a shard being read; rows of shards and a tracker of all facts. Out: record batches. Law: the rows of a shard depend only on
+its connections; completing them depends on each row and the facts.
 """
 
 import pickle
@@ -35,27 +35,27 @@ from kcap.table.table_builders import (
 )
 
 TURN: Final = ("turn", "rank", "packet")
-"""Columns beside `connections`: the order of first packets, which gives connections their numbers."""
+"""Columns added to `connections`: the order of first packets, which determines the numbers of connections."""
 NUMBER: Final = "number"
-"""Column of `connections` that only the whole capture has."""
+"""Column of `connections` that only the whole capture can provide."""
 LEARNING: Final = ("broker_id", "topics", "version_verdict")
-"""Columns of `exchanges` that need every fact of the whole capture."""
+"""Columns of `exchanges` that need all facts of the whole capture."""
 
 
 PROFILES: Final = "profiles"
-"""Name of the rows with connection profiles, one a shard."""
+"""Name of the rows with connection profiles, one per shard."""
 PROFILE_SCHEMA: Final = pa.schema([pa.field("profiles", pa.binary())])
 
 
 @dataclass(frozen=True, slots=True)
 class ProfileRequest:
-    """Asks for connection profiles."""
+    """A request for connection profiles."""
 
     only: Filter | None = None
-    """Exchanges that do not pass give facts and do not count."""
+    """A filter; exchanges that it does not select still give facts, but do not count."""
 
     def begin(self, portion: ShardReader, tracker: MetadataTracker) -> ConnectionProfiles:
-        """Empty profiles for a shard, which take its batches."""
+        """Empty profiles for a shard, which receive its batches."""
         portion.keep_connections = True
         row_filter = None if self.only is None else RowFilter(self.only, portion)
         if row_filter is not None and row_filter.deep:
@@ -69,11 +69,11 @@ def profile_row(profiles: ConnectionProfiles) -> pa.RecordBatch:
 
 
 class Maker(Protocol):
-    """Makes rows of a shard."""
+    """Builds rows of a shard."""
 
     @property
     def looks_inside(self) -> bool:
-        """It needs record batches behind their headers."""
+        """Whether it reads record batches beyond their headers."""
 
     def share(
         self, portion: ShardReader, learner: MetadataTracker, witness: FactsRecorder
@@ -82,7 +82,7 @@ class Maker(Protocol):
 
 
 class ShardConnections(ConnectionsBuilder):
-    """`connections`, each with when its first packet had its turn."""
+    """Builds `connections`, each with the order of its first packet."""
 
     def __init__(self, request: TableRequest) -> None:
         columns = [column for column in request.columns if column.name != NUMBER]
@@ -101,7 +101,7 @@ class ShardConnections(ConnectionsBuilder):
 
 
 class ShardNegotiations(NegotiationsBuilder):
-    """`negotiations`: pickled entries, until the offers of all brokers are known."""
+    """Builds `negotiations` as pickled entries, until the offers of all brokers are known."""
 
     def rest(self) -> Batches:
         entries = self.entries()
@@ -119,7 +119,7 @@ class ShardNegotiations(NegotiationsBuilder):
 
 
 def all_weirds(request: TableRequest) -> TableBuilder:
-    """`weirds` with all columns, for those of several shards are put together by them."""
+    """A builder of `weirds` with all columns, from which those of several shards are combined."""
     return BUILDERS["weirds"](replace(request, columns=choose("weirds", None)))
 
 
@@ -129,36 +129,36 @@ SHARD_BUILDERS: Final[dict[str, Callable[[TableRequest], TableBuilder]]] = {
     "negotiations": ShardNegotiations,
     "weirds": all_weirds,
 }
-"""Tables whose rows the shards make."""
+"""Tables whose rows are built from shards."""
 
 
 @dataclass(frozen=True, slots=True)
 class Together:
-    """Tables that are built in one reading."""
+    """Tables that are built in one pass."""
 
     makers: Mapping[str, TableBuilder] = field(default_factory=dict)
     """`exchanges` last: a batch is freed while its rows are written."""
     learns: bool = False
-    """Every fact is tracked, whether a table needs it or not."""
+    """Whether every fact is tracked, even if no table needs it."""
     profiles: ProfileRequest | None = None
-    """The connection profiles too, of which the report `versions` is made."""
+    """Whether the connection profiles are built too, which the report `versions` needs."""
 
     @classmethod
     def of(cls, requests: Iterable[TableRequest]) -> "Together":
-        """Those of some tables that the shards make."""
+        """The tables among some that are built from shards."""
         makers = {one.table: SHARD_BUILDERS[one.table](one) for one in requests if one.table in SHARD_BUILDERS}
         names = sorted(makers, key="exchanges".__eq__)
         return cls({name: makers[name] for name in names}, any(name not in ("exchanges", "connections") for name in names))
 
     @property
     def looks_inside(self) -> bool:
-        """One of them needs record batches behind their headers."""
+        """Whether one of them reads record batches beyond their headers."""
         deep = self.profiles is not None and self.profiles.only is not None and is_deep(self.profiles.only)
         return deep or any(maker.bodies for maker in self.makers.values())
 
     @property
     def learns_all(self) -> bool:
-        """The facts of the whole capture are known when it was read."""
+        """Whether the facts of the whole capture are complete after the pass."""
         exchanges = self.makers.get("exchanges")
         made = {column.name for column in exchanges.made} if isinstance(exchanges, ExchangesBuilder) else set()
         return self.learns or made.issuperset(LEARNING)

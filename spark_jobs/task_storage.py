@@ -1,7 +1,7 @@
-"""Stores the output of tasks for later tasks: chunks of shards, and rows that wait until all shards were read.
+"""Stores the output of tasks for later tasks: chunks of shards, and rows that wait until all shards have been read.
 
 In: bytes, record batches. Out: Spark rows that hold them or refer to a file, and the same bytes and batches from such rows.
-Law: loading gives what was stored, in any process of the machine, and on any machine where the bytes went through Spark.
+Law: loading returns what was stored, in any process of the machine, and on any machine if the bytes went through Spark.
 """
 
 import os
@@ -19,11 +19,11 @@ STORED: Final[dict[str, pa.DataType]] = {
 """Columns for stored bytes: the bytes themselves, or a span of a file."""
 REDUCED_KINDS: Final[dict[str, pa.DataType]] = {"shard": pa.int32(), "table": pa.string(), **STORED, "facts": pa.binary()}
 REDUCED: Final = pa.schema(REDUCED_KINDS)
-"""Batches of a shard's rows; and in a row of their own the facts of the shard."""
+"""Batches of a shard's rows, and the facts of the shard in a separate row."""
 
 
 class TaskStorage:
-    """Stores bytes in a file of its own in `folder`, or in the rows themselves where there is no folder."""
+    """Stores bytes in a separate file in `folder`, or in the rows themselves if there is no folder."""
 
     def __init__(self, folder: str | None) -> None:
         self._folder = folder
@@ -71,7 +71,7 @@ def single_row(schema: pa.Schema, **values: Any) -> pa.RecordBatch:
 
 
 def packed(batch: pa.RecordBatch) -> pa.Buffer:
-    """A record batch as bytes, which pass through Spark almost for free; Spark's handling of columns costs more than making
+    """A record batch as bytes, which pass through Spark at almost no cost; Spark's handling of columns costs more than building
     them.
     """
     ipc: Any = pa.ipc

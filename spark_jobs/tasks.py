@@ -1,7 +1,7 @@
-"""The work of Spark's tasks: partition a range into shards, make rows of a shard.
+"""The work of Spark's tasks: partition a range into shards, build rows of a shard.
 
 In: indexes of tasks, and chunks, as record batches. Out: record batches. Law: nothing here imports Spark; a task that is run
-again, on any machine, gives the same.
+again, on any machine, gives the same result.
 """
 
 import pickle
@@ -26,10 +26,10 @@ from spark_jobs.task_storage import REDUCED, STORED, TaskStorage, load, single_r
 SUMMARY: Final = -1
 """Value of `shard` for the summary of a range."""
 LOCAL: Final = -2
-"""Value of `shard` for the connections that lie in one range."""
+"""Value of `shard` for the connections that are in a single range."""
 CHUNK: Final[dict[str, pa.DataType]] = {**STORED, "columns": pa.int64(), "carried": pa.int64()}
-"""Columns for a chunk: its compressed columns followed by the captured bytes of its packets; `columns` and `carried` are the
-sizes of both, `carried` is null where the packets are read from the files.
+"""Columns for a chunk: its compressed columns followed by the captured bytes of its packets. `columns` and `carried` are the
+sizes of both; `carried` is null if the packets are read from the files.
 """
 CODEC: Final = "zstd"
 PARTITIONED: Final = pa.schema({"unit": pa.int32(), "shard": pa.int32(), "latest": pa.int64(), "number": pa.int64(), **CHUNK})
@@ -43,11 +43,12 @@ class PartitionRanges:
     paths: Sequence[str]
     tasks: Sequence[PartitionTask]
     folder: str | None = None
-    """Folder for chunks without packet bytes, if all tasks run on this machine. Chunks with packet bytes go through Spark: that
-    takes more copies, but Spark releases them before the session ends."""
+    """Folder for chunks without packet bytes, if all tasks run on this machine. Chunks with packet bytes go through Spark: this
+    takes more copies, but Spark releases them before the session ends.
+    """
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Indexes of tasks in, chunks and summaries out."""
+        """Returns chunks and summaries of the tasks with these indexes."""
         files = Files(self.paths)
         for number in numbers_of(batches):
             yield from partition_range(files, self.tasks[number], self.folder)
@@ -56,7 +57,7 @@ class PartitionRanges:
 def partition_range(files: Files, task: PartitionTask, folder: str | None = None) -> Iterator[pa.RecordBatch]:
     """Partitions one range.
 
-    Raises CaptureError where the file cannot be read.
+    Raises CaptureError if the file cannot be read.
     """
     part = task.part
     read, truncated = bytes_of(files, task)
@@ -79,20 +80,20 @@ def partition_range(files: Files, task: PartitionTask, folder: str | None = None
 
 @dataclass(frozen=True, slots=True)
 class Reduce:
-    """Makes rows of shards."""
+    """Builds rows of shards."""
 
     paths: Sequence[str]
     context: ShardContext
     maker: Maker
     facts: Facts | None = None
-    """The facts of the whole capture, where they are needed before rows are made."""
+    """The facts of the whole capture, if they are needed before rows are built."""
     folder: str | None = None
-    """Folder for rows, if all tasks run on this machine; else they go through Spark."""
+    """Folder for rows, if all tasks run on this machine; otherwise they go through Spark."""
     unstripped: FlowSet = field(default_factory=FlowSet)
-    """Flows whose stripped segments are left out, since their packets come unstripped."""
+    """Flows whose stripped segments are skipped, since their packets come unstripped."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Chunks of one shard in order in, with the positions of their ranges; rows and then the facts of the shard out."""
+        """Returns the rows and then the facts of a shard from its chunks in order, with the positions of their ranges."""
         files = Files(self.paths)
         rows = placed_chunks(batches, self.unstripped)
         first = next(rows, None)
@@ -100,7 +101,7 @@ class Reduce:
             yield from self.rows(first[0], ShardReader(self.context, first[0], prepended(first[1], rows), files.read_at))
 
     def rows(self, shard: int, reader: ShardReader) -> Iterator[pa.RecordBatch]:
-        """The rows of a shard, then its facts and the flows that have to be re-read unstripped."""
+        """The rows of a shard, then its facts and the flows to be re-read unstripped."""
         report = reader.analyzer.report
         tracker = (
             MetadataTracker(report, reader.message, partial=True)
@@ -117,13 +118,13 @@ class Reduce:
 
 @dataclass(frozen=True, slots=True)
 class ReduceLocal:
-    """Makes rows of the connections that lie in one range, in the task that reads the range."""
+    """Builds rows of the connections that are in a single range, in the task that reads the range."""
 
     reduce: Reduce
     tasks: Sequence[tuple[PartitionTask, RangePosition]]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Indexes of ranges in; rows and then the facts of each range out."""
+        """Returns the rows and then the facts of the ranges with these indexes."""
         files, context = Files(self.reduce.paths), replace(self.reduce.context, shards=1)
         for number in numbers_of(batches):
             task, range_position = self.tasks[number]

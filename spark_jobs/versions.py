@@ -1,4 +1,4 @@
-"""The report `versions` on Spark: who speaks which versions with whom, and what breaks on another release.
+"""The report `versions` on Spark: which clients use which versions with which brokers, and what breaks on another release.
 
 usage: python -m spark_jobs.versions --input PATH... [--target RELEASE] [--fail-on removed|deprecated|unjudged]
                                      [--output PATH] [-Y ...]
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 
 def versions(source: SparkCapture | Saved, target: str = "newest", only: str | None = None) -> Row:
-    """The report of `kcap versions --format json`, of captures or of what `ingest` saved.
+    """The report of `kcap versions --format json`, for captures or for what `ingest` saved.
 
-    Raises UsageError for a release that is not known, and for a filter on what was saved.
+    Raises UsageError for an unknown release, and for a filter on saved data.
     """
     release = release_of(target)
     if isinstance(source, Saved):
