@@ -54,7 +54,7 @@ def files(evidence: CaptureQuality) -> Point:
     if bad:
         return Point("files", BAD, f"{text}; {len(bad)} could not be read: {', '.join(bad)}", numbers)
     if cut:
-        return Point("files", CARE, f"{text}; {', '.join(cut)} ends in the middle: what comes before was read", numbers)
+        return Point("files", CARE, f"{text}; {', '.join(cut)} ends early: everything before that was read", numbers)
     return Point("files", GOOD, f"{text}, read to the end", numbers)
 
 
@@ -85,7 +85,8 @@ def cuts(evidence: CaptureQuality) -> Point:
     numbers: dict[str, object] = {"snaplen": lengths, "cut_packets": cut}
     if not cut:
         return Point("snapshot length", GOOD, "every packet was captured whole", numbers)
-    text = f"{count(cut, 'packet')} ({share(cut, number)}) were cut: times, sizes and headers are right, cut bodies are null"
+    text = f"{count(cut, 'packet')} ({share(cut, number)}) were truncated: "
+    text += "times, sizes and headers are right, truncated bodies are null"
     return Point("snapshot length", CARE, text, numbers)
 
 
@@ -93,7 +94,9 @@ def drops(evidence: CaptureQuality) -> Point:
     """Whether the capturing machine dropped packets."""
     known = [file.kernel_drops for file in evidence.files if file.kernel_drops is not None]
     if not known:
-        return Point("kernel drops", GOOD, "the files do not say; missing bytes below would show them", {"kernel_drops": None})
+        return Point(
+            "kernel drops", GOOD, "the files do not record drops; missing bytes (below) would show them", {"kernel_drops": None}
+        )
     lost, numbers = sum(known), {"kernel_drops": sum(known)}
     if not lost:
         return Point("kernel drops", GOOD, "the capturing machine dropped nothing", dict(numbers))
@@ -105,9 +108,9 @@ def clock(evidence: CaptureQuality) -> Point:
     """Whether timestamps are in order."""
     steps = evidence.weirds[str(WeirdKind.TIME_WENT_BACK)]
     if not steps:
-        return Point("clock", GOOD, "time never goes back", {"steps_back": 0})
+        return Point("clock", GOOD, "timestamps never go back", {"steps_back": 0})
     seen = evidence.sightings[str(WeirdKind.TIME_WENT_BACK)]
-    text = f"time goes back {count(steps, 'time')}, first by {seen}: latencies around there are doubtful"
+    text = f"timestamps go back {count(steps, 'time')}, first by {seen}: latencies near these places are unreliable"
     return Point("clock", CARE, text, {"steps_back": steps})
 
 
@@ -145,7 +148,7 @@ def sides(evidence: CaptureQuality) -> Point:
     number, kafka = evidence.connections["one_sided"], evidence.connections["all"]
     if not number:
         return Point("directions", GOOD, "both directions of every Kafka connection were captured", {"one_sided": 0})
-    text = f"{number:,} of {count(kafka, 'Kafka connection')} show one direction only: no latency, no pairs there"
+    text = f"{number:,} of {count(kafka, 'Kafka connection')} show one direction only: they have no latencies and no pairs"
     return Point("directions", BAD if number * 2 > kafka else CARE, text, {"one_sided": number})
 
 
@@ -187,7 +190,9 @@ def ledger(evidence: CaptureQuality) -> Point:
     text = f"{captured:,} captured = {evidence.total('framed'):,} framed + {skipped:,} skipped + "
     text += f"{evidence.total('opaque'):,} opaque + {evidence.total('pending'):,} pending"
     if skipped > SKIPPED_CARE * captured:
-        return Point("ledger", CARE, f"{text}: {share(skipped, captured)} lie between frame boundaries that were lost", numbers)
+        return Point(
+            "ledger", CARE, f"{text}: {share(skipped, captured)} were skipped to find the next frame boundary", numbers
+        )
     return Point("ledger", GOOD, text, numbers)
 
 
@@ -204,8 +209,8 @@ def exchanges(evidence: CaptureQuality) -> Point:
         return Point("exchanges", BAD, "there is no exchange", numbers)
     unreadable = unread > UNDECODED_CARE * rows
     text = f"{count(rows, 'exchange')}: {parts}"
-    text += f"; {lost:,} without partner, whose packets are not in the capture" if lost else ""
-    text += f"; {count(unread, 'message')} do not read as their API and version say" if unreadable else ""
+    text += f"; {lost:,} without a counterpart in the capture" if lost else ""
+    text += f"; {count(unread, 'message')} cannot be decoded as their API and version" if unreadable else ""
     return Point("exchanges", CARE if lost or unreadable else GOOD, text, numbers)
 
 
@@ -215,7 +220,7 @@ POINTS: Final[tuple[Callable[[CaptureQuality], Point], ...]] = (
     files, packets, cuts, drops, clock, protocols, midstream, sides, copies, holes, ledger, exchanges,
 )  # fmt: skip
 SENTENCES: Final = {
-    GOOD: "Good: the capture is whole, and what kcap says of it can be trusted.",
+    GOOD: "Good: the capture is complete, and results from it can be trusted.",
     CARE: "With care: rows that are not flagged can be trusted; look at {}.",
     BAD: "Bad: do not draw conclusions before looking at {}.",
 }

@@ -249,7 +249,7 @@ WHERE: Final = {
     "broker": "in the broker, or in network delay and retransmissions beyond the smallest round trip",
     "long poll": "in long polls",
     "throttle": "in the broker's delay of throttled responses",
-    "mute": "in the broker's mute after a throttled response",
+    "mute": "while the connection was muted after a throttled response",
 }
 """Part -> the place where the time was spent."""
 WHERE_WRITTEN: Final = WHERE["broker"].replace("broker,", "broker (with acks=all also in its wait for followers),")
@@ -279,7 +279,7 @@ def verdict(results: Results, whole: int, unanswered: int, age_ns: int | None, *
         }
         who = f"{source['api'] or 'An unknown API'} of client {words(source['client_id'])} ({source['client_ip']}) at broker "
         who += f"{source['server_ip']}:{source['server_port']}"
-        takes = "takes" if share >= HALF else "has the largest share of the time, no more than"
+        takes = "takes" if share >= HALF else "has the largest share, but only"
         text = f"{who} {takes} {percent(share)} of the summed latency ({duration(source['sum_ns'])} of {duration(whole)}, "
         text += f"{source['count']:,} exchanges)"
         where = WHERE_WRITTEN if part == "broker" and source["api"] == "Produce" else WHERE[part]

@@ -105,8 +105,9 @@ def finish(results: Results, request: ReportRequest) -> Row:
 
 WENT: Final = {
     "queue": "in the queue behind earlier requests of the same connection", "network": "on the network between tap and broker",
-    "service": "in the broker", "throttle": "in throttle before the response", "muted": "in the broker's mute after a throttle",
-    "long_poll": "in long polls", "unknown": "where the capture does not tell",
+    "service": "in the broker", "throttle": "in a throttle before the response",
+    "muted": "while the connection was muted after a throttle", "long_poll": "in long polls",
+    "unknown": "in parts that the capture does not show",
 }  # fmt: skip
 """Largest part of an exchange's time -> where the time was spent."""
 FOLLOWED: Final = "in the broker, or in its wait for followers (acks=all; kcap check says where that is proven)"
@@ -170,17 +171,17 @@ def why(row: Row, blocker: Row | None, muting: Row | None, *, long_polls: bool =
         return cause, f"{spent} in the queue behind {name} ({blocker['api'] or 'unknown'}{took})"
     if cause == "muted":
         name = "" if muting is None else f" by {uid(row['connection'], muting['exchange'])} ({muting['throttle_time_ms']} ms)"
-        return cause, f"{spent} of the broker's mute after a throttled response{name}"
+        return cause, f"{spent} on a connection that was muted after a throttled response{name}"
     sentences = {
         "long_poll": f"{spent} long poll: waited for min_bytes of data",
-        "throttle": f"{spent} of throttle before the response (broker before KIP-219)",
+        "throttle": f"{spent} throttled before the response (broker before KIP-219)",
         "network": f"{spent} on the network between the tap and the broker",
         "service": f"{spent} {SERVED[RETRANSMITTED in (row['flags'] or ())]}" + reason(row),
     }
     return cause, sentences[cause]
 
 
-NO_TIME: Final = {False: "no time that the clock of the capture shows", True: "no time beside its long poll"}
+NO_TIME: Final = {False: "no time that the clock of the capture can show", True: "no time apart from its long poll"}
 """Whether the exchange was a long poll -> the words for an exchange without any counted time."""
 RETRANSMITTED: Final = "retransmitted"
 SERVED: Final = {False: "in the broker", True: "until a lost segment was retransmitted and arrived, or in the broker"}

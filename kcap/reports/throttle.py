@@ -130,7 +130,7 @@ def compliance_text(row: Row) -> str:
     delayed = f"the broker delayed {count(row['delayed'], 'response')} itself, as brokers did before KIP-219"
 
     if not row["muting"]:
-        return f"{delayed}." if row["delayed"] else "its versions do not ask a client to wait (KIP-219): the broker does."
+        return f"{delayed}." if row["delayed"] else "its API versions predate KIP-219: the broker waits instead of the client."
     text = f"complied with {complied(row)} throttles"
     if row["violations"]:
         sent = "request was" if row["violations"] == 1 else "requests were"

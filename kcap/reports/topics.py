@@ -391,7 +391,7 @@ def verdict(rows: list[Row], by: list[str], lags: list[Row], clusters: int = 1) 
         text += f" Records in are those that were sent: {failed:,} of {sent:,} got an error."
     if clusters > 1:
         text += f" Topics and groups of {clusters} clusters may have the same names: --by topic,cluster_id has a row for each,"
-        text += " and -Y 'cluster_id == ...' chooses one, with its busiest partitions and the lag of its groups."
+        text += " and -Y 'cluster_id == ...' selects one with its partitions and groups."
     return found | {"sentence": text}
 
 

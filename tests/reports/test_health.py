@@ -71,14 +71,14 @@ def skipping(evidence: CaptureQuality) -> None:
 @pytest.mark.parametrize(
     ("change", "point", "verdict", "words"),
     [
-        (setting(complete=False), "files", CARE, "ends in the middle"),
+        (setting(complete=False), "files", CARE, "ends early: everything before that was read"),
         (failed, "files", BAD, "could not be read: b.pcap"),
         (setting(packets=0), "packets", BAD, "no packets"),
-        (setting(cut_packets=1), "snapshot length", CARE, "1 packet (0.1%) were cut"),
+        (setting(cut_packets=1), "snapshot length", CARE, "1 packet (0.1%) were truncated"),
         (setting(kernel_drops=0), "kernel drops", GOOD, "dropped nothing"),
         (setting(kernel_drops=1), "kernel drops", CARE, "dropped 1 packet"),
         (setting(kernel_drops=20), "kernel drops", BAD, "dropped 20 packets"),
-        (clock, "clock", CARE, "goes back 2 times, first by 5 ns (packet 7"),
+        (clock, "clock", CARE, "go back 2 times, first by 5 ns (packet 7"),
         (counting("phases", tls=1), "connections", CARE, "others: 1 TLS"),
         (counting("phases", http=1), "connections", GOOD, "others: 1 HTTP"),
         (no_kafka, "connections", BAD, "none of 3 connections is Kafka: 3 TLS"),
@@ -91,11 +91,11 @@ def skipping(evidence: CaptureQuality) -> None:
         (holes(1), "missing bytes", CARE, "1 byte of 201 (0.5%)"),
         (holes(100), "missing bytes", BAD, "100 bytes of 300 (33.3%)"),
         (unbalanced, "ledger", BAD, "please report it"),
-        (skipping, "ledger", CARE, "5.0% lie between"),
+        (skipping, "ledger", CARE, "5.0% were skipped to find"),
         (lambda evidence: evidence.outcomes.clear(), "exchanges", BAD, "no exchange"),
-        (counting("reasons", lost_in_capture=3), "exchanges", CARE, "3 without partner"),
+        (counting("reasons", lost_in_capture=3), "exchanges", CARE, "3 without a counterpart"),
         (counting("weirds", undecoded=5), "exchanges", GOOD, "50 exchanges: 50 answered"),
-        (counting("weirds", undecoded=6), "exchanges", CARE, "6 messages do not read as their API and version say"),
+        (counting("weirds", undecoded=6), "exchanges", CARE, "6 messages cannot be decoded as their API and version"),
     ],
 )
 def test_what_is_wrong_is_said(change: Callable[[CaptureQuality], None], point: str, verdict: str, words: str) -> None:

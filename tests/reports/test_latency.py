@@ -135,7 +135,7 @@ def test_the_verdict_names_what_dominates_and_when() -> None:
 def test_the_verdict_does_not_say_that_something_dominates_which_does_not() -> None:
     rows = [exchange(exchange=n, at_ms=n, took_ms=10 - n, api=api) for n, api in enumerate("ABC")]
     sentence = report(REPORT, rows)["verdict"]["sentence"]
-    assert "has the largest share of the time, no more than 37%" in sentence
+    assert "has the largest share, but only 37%" in sentence
     assert report(REPORT, [])["verdict"]["sentence"] == "No request was answered."
     waiting = [exchange(outcome="unanswered", age_ns=9000 * MS)]
     assert report(REPORT, waiting)["verdict"]["sentence"] == (

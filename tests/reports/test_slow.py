@@ -46,7 +46,7 @@ def test_the_throttle_behind_a_mute_is_named() -> None:
         exchange(exchange=1, took_ms=1, throttle_time_ms=500),
         exchange(exchange=2, at_ms=2, took_ms=490, muted_ns=480 * MS),
     ]
-    assert slowest(rows)[0]["why"] == "480ms of the broker's mute after a throttled response by C1.1 (500 ms)"
+    assert slowest(rows)[0]["why"] == "480ms on a connection that was muted after a throttled response by C1.1 (500 ms)"
 
 
 PARTS = {"rtt_ns": 0, "queue_ns": 0, "service_ns": 0, "long_poll_ns": 0, "throttle_ns": 0, "muted_ns": 0}
@@ -166,9 +166,9 @@ def test_a_row_has_the_time_of_its_request_and_requests_without_a_response_stand
 
 def test_where_no_time_was_measured_nothing_is_named() -> None:
     """As of packets of one reading of the clock, and of long polls, whose time does not count."""
-    assert why(exchange(**PARTS), None, None) == ("unknown", "no time that the clock of the capture shows")
+    assert why(exchange(**PARTS), None, None) == ("unknown", "no time that the clock of the capture can show")
     poll = exchange(**PARTS | {"service_ns": 9, "long_poll_ns": 9})
-    assert why(poll, None, None) == ("unknown", "no time beside its long poll")
+    assert why(poll, None, None) == ("unknown", "no time apart from its long poll")
 
 
 def test_parts_that_are_not_known_are_no_time() -> None:

@@ -46,7 +46,9 @@ def test_whether_a_group_complied_is_a_sentence() -> None:
     assert "delayed 2 responses" in compliance_text(row | {"muting": 0, "delayed": 2})
     assert "delayed 1 response itself" in compliance_text(row | {"muting": 0, "delayed": 1})
     old = compliance_text(row | {"muting": 0})
-    assert old == "its versions do not ask a client to wait (KIP-219): the broker does.", "brokers mute these connections too"
+    assert old == "its API versions predate KIP-219: the broker waits instead of the client.", (
+        "brokers mute these connections too"
+    )
 
 
 def test_software_that_is_known_not_to_wait() -> None:

@@ -48,7 +48,7 @@ or faster.
 """
 PARTS: Final = {
     "service_ns": "time at the broker", "queue_ns": "waiting behind earlier requests", "rtt_ns": "the network's round trip",
-    "throttle_ns": "throttling", "muted_ns": "the mute after a throttle",
+    "throttle_ns": "throttling", "muted_ns": "the muted time after a throttle",
 }  # fmt: skip
 """Part of a latency -> its words."""
 WAITED_FOR: Final = {
@@ -279,7 +279,7 @@ def times(before: Side, after: Side) -> Iterator[Row]:
             f"p95 {duration(sides[0]['p95_ns'])} before, {duration(sides[1]['p95_ns'])} after"
         )
         apart = sent_by[0][who["api"]].isdisjoint(sent_by[1][who["api"]])
-        text += (blamed(before, after, key) + "; its clients are others than before" * apart) if matters else ""
+        text += (blamed(before, after, key) + "; its clients are not the same as before" * apart) if matters else ""
         yield row_of("latency", scope, who, sides, text, test, matters)
 
 
@@ -352,5 +352,5 @@ def counts(before: Side, after: Side) -> Iterator[Row]:
             for row, side in ((old, before), (new, after))
         ]
         more = "more often" if test.effect > 1 else "less often"
-        text = f"{class_words(who)} comes {more}: {sides[0]['a_second']:,} a second before, {sides[1]['a_second']:,} after"
+        text = f"{class_words(who)} is sent {more}: {sides[0]['a_second']:,} a second before, {sides[1]['a_second']:,} after"
         yield row_of("count", scope, who, sides, text, test, max(test.effect, 1 / test.effect) >= RATIO)

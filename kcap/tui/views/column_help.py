@@ -108,7 +108,7 @@ WORDS: Final = {
     "members": "members that were seen",
     "missing": "bytes that the capture lacks",
     "mode": "KRaft or ZooKeeper",
-    "mute": "share of the latency in the broker's mute after a throttled response (KIP-219)",
+    "mute": "share of the latency while the connection was muted after a throttled response (KIP-219)",
     "muted": "time that clients had to send nothing (KIP-219)",
     "network": "share of the latency that is the round-trip time",
     "node": "broker id",

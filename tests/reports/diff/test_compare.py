@@ -41,7 +41,7 @@ def test_times_of_other_clients_are_said_to_be_those_of_others() -> None:
     rows = found(capture(1), capture(2, slower_ms=20, client_id="other"))
     latency = [row for row in rows if row["what"] == "latency"]
     assert [row["scope"] for row in latency] == ["broker", "topic", "api"], "no client is in both"
-    assert all(row["sentence"].endswith("its clients are others than before") for row in latency)
+    assert all(row["sentence"].endswith("its clients are not the same as before") for row in latency)
     both = [*capture(2, slower_ms=20, client_id="other"), *capture(3, slower_ms=20)]
     assert not any("are others" in row["sentence"] for row in found(capture(1), both))
 
