@@ -71,7 +71,7 @@ def test_a_broker_that_waits_for_the_replicas_of_a_stopped_one_is_not_accused() 
 
 @pytest.mark.parametrize(
     ("name", "rules"),
-    [("broker-stall-members", ["request-timeout", "broker-stall"]), ("broker-restarted", ["broker-unavailable"])],
+    [("broker-stall-members", ["broker-stall", "request-timeout"]), ("broker-restarted", ["broker-unavailable"])],
 )
 def test_members_and_producers_are_not_accused_of_what_their_only_broker_does(name: str, rules: list[str]) -> None:
     """Their library, their process and their topic's leaders were as they should be; a producer did not wait for so long."""

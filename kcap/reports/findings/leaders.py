@@ -1,11 +1,12 @@
 """Leaders, replicas and coordinators that move, and what that costs clients."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from kcap.limits import EVENTS_MOST, GONE_MOST
 from kcap.reports.definition import RAFT, uids
+from kcap.reports.findings.absences import Absence, absences, away_since
 from kcap.reports.findings.access import controllers
 from kcap.reports.findings.model import Finding, Found, called, erring, in_versions, named, picking_parts, rule, seconds, where
 from kcap.reports.findings.observed import (
@@ -114,7 +115,7 @@ def leader_change(seen: Observed, limit: Mapping[str, float]) -> Found:
 )  # fmt: skip
 def isr_shrink(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Partitions whose replicas are not all in sync. A broker that answered before and after, and not meanwhile, was restarted:
-    that is worth knowing and no more.
+    that is worth knowing and no more, and so is one that stood still or was away until then.
     """
     if not seen.has_messages or "Metadata" not in seen.apis:
         return
@@ -161,7 +162,7 @@ def isr_shrink(seen: Observed, limit: Mapping[str, float]) -> Found:
         for span in spans:
             if span not in back:
                 back[span] = came_back(seen, *span)
-        lasted = any(not back[span] for span in spans)
+        lasted = any(not back[span] and not away_since(seen.once(absences), *span) for span in spans)
         by_missing.setdefault((frozenset(since[name]), lasted), []).append(name)
     for (nodes, lasted), names in by_missing.items():
         names.sort()
@@ -280,13 +281,28 @@ def coordinator_moves(seen: Observed, limit: Mapping[str, float]) -> Found:
         most = max((totals(some)["n"] for some in lost.values()), default=0)
         again = places >= limit["coordinators"] and most > limit["each"] * (places - 1)
         loud = moved >= limit["errors"] and (again or refused)
+        gone = while_away(rows, seen.once(absences)) if loud and again else None
         yield Finding(
             f"group {group} got {counted(count, 'response')} that its coordinator was elsewhere or not ready"
-            + (f"; {places} brokers coordinated it" if places > 1 else f", and no other for {seconds(last - first)}" * refused),
+            + (f"; {places} brokers coordinated it" if places > 1 else f", and no other for {seconds(last - first)}" * refused)
+            + (f", while {gone.words}" if gone else ""),
             {"group_id": group, "client_ids": clients_in(rows)}, count,
             where(erring(seen, NO_COORDINATOR), group_id=group), first, last, sum(row["latency_ns"] or 0 for row in rows),
-            {"errors": count, "not_coordinator": moved, "coordinators": places}, None if loud else "info",
+            {"errors": count, "not_coordinator": moved, "coordinators": places}, None if loud and not gone else "info",
         )  # fmt: skip
+
+
+MOVING_NS: Final = 10_000_000_000
+"""How long before a broker is away, when it hands over what it leads, and behind that, when it takes it back, coordinators
+move for that reason."""
+
+
+def while_away(rows: Sequence[Row], away: Sequence[Absence]) -> Absence | None:
+    """The first absence of a broker, where all of these errors fall into the time around one."""
+    around = [(one.since - MOVING_NS, one.until + MOVING_NS) for one in away]
+    if all(any(since <= row["first_ns"] and row["last_ns"] <= until for since, until in around) for row in rows):
+        return next(iter(away), None)
+    return None
 
 
 @rule(
