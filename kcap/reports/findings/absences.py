@@ -5,7 +5,7 @@ Law: what follows from such a time accuses no client; the rules of the two say w
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from kcap.reports.findings.observed import Observed, Row
 from kcap.reports.findings.outages import lasting
@@ -92,3 +92,17 @@ def away_since(away: Sequence[Absence], node: int, since_ns: int, until_ns: int)
         one.back and one.broker_id == node and one.since - STOPPING_NS <= since_ns and until_ns <= one.until + CATCH_UP_NS
         for one in away
     )
+
+
+MOVING_NS: Final = 10_000_000_000
+"""How long before a broker is away, when it hands over what it leads, and behind that, when it takes it back, coordinators
+move for that reason."""
+
+
+def while_away(seen: Observed, rows: Sequence[Row]) -> Absence | None:
+    """The first absence of a broker, where all of these errors fall into the time around one."""
+    away = seen.once(absences)
+    around = [(one.since - MOVING_NS, one.until + MOVING_NS) for one in away]
+    if all(any(since <= row["first_ns"] and row["last_ns"] <= until for since, until in around) for row in rows):
+        return next(iter(away), None)
+    return None

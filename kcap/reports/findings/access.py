@@ -342,13 +342,17 @@ def tls_plaintext_confusion(seen: Observed, limit: Mapping[str, float]) -> Found
         hello = link["phase"] == "tls" and link["most_response_bytes"] == 0 and link["server_packets"] > 0
         if not (plain or hello) or link["began"] != "syn" or (hello and (link["server_ip"], link["server_port"]) in speak_tls):
             continue
-        probe = hello and probes(seen, link)
+        probe = False
+        if hello:
+            from kcap.reports.findings.probing import probes
+
+            probe = probes(seen, link)
         ends = plain, link["client_id"], link["server_ip"], link["server_port"], probe
         known = groups.setdefault(ends, {**link, "n": 0, "hosts": set()})
         known["n"] += link["n"]
         known["hosts"].add(link["client_ip"])
         known["first_ns"], known["last_ns"] = min(known["first_ns"], link["first_ns"]), max(known["last_ns"], link["last_ns"])
-    for (plain, client, ip, port, probe), row in groups.items():
+    for (plain, client, ip, port, even), row in groups.items():
         several = row["n"] >= limit["connections"]
         if row["n"] < limit["alerts" if plain else "connections"]:
             continue
@@ -362,40 +366,13 @@ def tls_plaintext_confusion(seen: Observed, limit: Mapping[str, float]) -> Found
             closed = counted(row["n"], "connection")
             who = f"a TLS client at {hosts[0]} gets" if len(hosts) == 1 else f"TLS clients at {len(hosts):,} hosts get"
             sentence = f"{who} nothing back from {server}, which closes ({closed})"
-            sentence += ", and tries again as a health check does" if probe else ""
+            sentence += ", and tries again as a health check does" if even else ""
         yield Finding(
             sentence, {"client_id": client, "server": server, "client_ips": hosts}, row["n"],
             where(server_ip=ip, server_port=port, client_id=client) if plain else "", row["first_ns"], row["last_ns"], 0,
             {"connections": row["n"], "response_bytes": row["most_response_bytes"]},
-            "info" if probe else None if several else "medium", 0.95 if plain else 0.75,
+            "info" if even else None if several else "medium", 0.95 if plain else 0.75,
         )  # fmt: skip
-
-
-PROBES_APART_NS, PROBES_SPREAD, PROBES_FEW = 2_000_000_000, 0.25, 4
-"""Tries of a health check: how far apart at least, by which part of the longest time between two these times differ, and up to
-how many (not included) they may differ by more."""
-
-
-def probes(seen: Observed, link: Row) -> bool:
-    """Whether the tries of a host at a server are too far apart and too even for a Kafka client."""
-    gaps = seen.once(between_hellos).get((link["client_ip"], link["server_ip"], link["server_port"]))
-    if gaps is None or gaps["least"] is None:
-        return False
-    least, most = gaps["least"], gaps["most"]
-    even = gaps["n"] < PROBES_FEW or most - least <= PROBES_SPREAD * most
-    return bool(least >= PROBES_APART_NS and even)
-
-
-def between_hellos(seen: Observed) -> dict[tuple[str, str, int], Row]:
-    """Host and server -> of its TLS connections that the server sent nothing on: n, and the least and the most time between
-    the beginnings of two that follow each other, ns."""
-    links = seen.connections
-    ends = ("client_ip", "server_ip", "server_port")
-    links = links.filter(links.phase == "tls", links.server_captured == 0)
-    gap_ns = links.first_ns - links.first_ns.lag().over(group_by=list(ends), order_by=["first_ns", "connection"])
-    links = links.mutate(gap_ns=gap_ns)
-    rows = seen.run(links.group_by(*ends).aggregate(n=links.count(), least=links.gap_ns.min(), most=links.gap_ns.max()))
-    return {(row["client_ip"], row["server_ip"], row["server_port"]): row for row in rows}
 
 
 @rule(

@@ -1,12 +1,11 @@
 """Leaders, replicas and coordinators that move, and what that costs clients."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
 from kcap.limits import EVENTS_MOST, GONE_MOST
 from kcap.reports.definition import RAFT, uids
-from kcap.reports.findings.absences import Absence, absences, away_since
 from kcap.reports.findings.access import controllers
 from kcap.reports.findings.model import Finding, Found, called, erring, in_versions, named, picking_parts, rule, seconds, where
 from kcap.reports.findings.observed import (
@@ -150,7 +149,11 @@ def isr_shrink(seen: Observed, limit: Mapping[str, float]) -> Found:
             if parts:
                 small[name] = {part["partitionIndex"]: (len(part["isrNodes"]), len(part["replicaNodes"])) for part in parts}
                 until[name] = row["at_ns"]
-    users = seen.clients_by_topic("Produce", "Fetch") if small else {}
+    if not small:
+        return
+    from kcap.reports.findings.absences import absences, away_since
+
+    users = seen.clients_by_topic("Produce", "Fetch")
     least = int(limit["seconds"] * 1e9)
     by_missing: dict[tuple[frozenset[int], bool], list[str]] = {}
     back: dict[tuple[int, int, int], bool] = {}
@@ -281,7 +284,11 @@ def coordinator_moves(seen: Observed, limit: Mapping[str, float]) -> Found:
         most = max((totals(some)["n"] for some in lost.values()), default=0)
         again = places >= limit["coordinators"] and most > limit["each"] * (places - 1)
         loud = moved >= limit["errors"] and (again or refused)
-        gone = while_away(rows, seen.once(absences)) if loud and again else None
+        gone = None
+        if loud and again:
+            from kcap.reports.findings.absences import while_away
+
+            gone = while_away(seen, rows)
         yield Finding(
             f"group {group} got {counted(count, 'response')} that its coordinator was elsewhere or not ready"
             + (f"; {places} brokers coordinated it" if places > 1 else f", and no other for {seconds(last - first)}" * refused)
@@ -290,19 +297,6 @@ def coordinator_moves(seen: Observed, limit: Mapping[str, float]) -> Found:
             where(erring(seen, NO_COORDINATOR), group_id=group), first, last, sum(row["latency_ns"] or 0 for row in rows),
             {"errors": count, "not_coordinator": moved, "coordinators": places}, None if loud and not gone else "info",
         )  # fmt: skip
-
-
-MOVING_NS: Final = 10_000_000_000
-"""How long before a broker is away, when it hands over what it leads, and behind that, when it takes it back, coordinators
-move for that reason."""
-
-
-def while_away(rows: Sequence[Row], away: Sequence[Absence]) -> Absence | None:
-    """The first absence of a broker, where all of these errors fall into the time around one."""
-    around = [(one.since - MOVING_NS, one.until + MOVING_NS) for one in away]
-    if all(any(since <= row["first_ns"] and row["last_ns"] <= until for since, until in around) for row in rows):
-        return next(iter(away), None)
-    return None
 
 
 @rule(

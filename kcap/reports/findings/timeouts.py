@@ -4,28 +4,19 @@ In: connections and exchanges. Out: findings. Law: what follows from a broker th
 clients, below that of the broker; a wait of which another part is the longer one is none of it.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Any
 
-from kcap.limits import EVENTS_MOST
 from kcap.reports.definition import AFTER_APPEND
-from kcap.reports.findings.absences import Absence, absences, waited_for
-from kcap.reports.findings.model import Finding, Found, called, named, picking, rule, these, where
-from kcap.reports.findings.observed import Observed, Row, clients_in, cut_short, in_groups, rows_by, server_of, times_of
+from kcap.reports.findings.model import Finding, Found, called, picking, rule, these, where
+from kcap.reports.findings.observed import Observed, cut_short, in_groups, server_of
 from kcap.reports.findings.served import WAITING, late_responses
 from kcap.reports.text import count as counted
 
 ELSEWHERE = ("NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE")
 """Errors of a broker that is not the coordinator of a group or transaction."""
-LATE: Final = "outcome == unanswered or error == REQUEST_TIMED_OUT or flags == late"
-"""Display filter of requests that are not answered in time."""
 SMALLEST_RESPONSE = 10
 """Bytes of the smallest response: length, correlation id and an error code."""
-AWAY: Final = (
-    "See what happened to that broker ({}): its clients did what they are set to. Where they must not fail meanwhile, "
-    "request.timeout.ms and delivery.timeout.ms say how long they wait."
-)
-"""The next step where the time in which a broker was away explains it."""
 
 
 def unread(seen: Observed, given_up: Any) -> Any:
@@ -106,10 +97,15 @@ def request_timeout(seen: Observed, limit: Mapping[str, float]) -> Found:
     answered = {call["client_id"] for call in seen.calls if call["outcome"] == "answered" and call["api"] != "ApiVersions"}
     rows = [row for row in rows if row["client_id"] in answered]
     picked = picking(seen, chosen, "client_id")
-    away = seen.once(absences) if rows else []
+    if not rows:
+        return
+    from kcap.reports.findings.absences import absences
+    from kcap.reports.findings.effects import LATE, apart, effects, goes_on
+
+    away = seen.once(absences)
     if away:
         rows, held = apart(seen, chosen, rows, away)
-        yield from effects(seen, held)
+        yield from effects(seen, held, limit)
     for row in rows:
         if row["n"] >= limit["requests"]:
             what = row["api"] if row["apis"] == 1 else "requests"
@@ -127,86 +123,6 @@ def request_timeout(seen: Observed, limit: Mapping[str, float]) -> Found:
             )  # fmt: skip
 
 
-def effects(seen: Observed, held: Mapping[str, list[tuple[Row, Absence]]]) -> Found:
-    """One finding of each broker that was away: what its clients gave up meanwhile, there and at brokers that may have waited
-    for its replicas.
-    """
-    for server, pairs in held.items():
-        requests, away = [request for request, _ in pairs], pairs[0][1]
-        some = [row for one in rows_by(requests, "client_id").values() if goes_on(seen, summed(one)) for row in one]
-        if not some:
-            continue
-        clients, whole = clients_in(some), summed(some)
-        beside = sum(server_of(row) != server for row in some)
-        yield Finding(
-            f"{counted(len(some), 'request')} of {counted(len(clients), 'client')} ({named(clients)}) "
-            f"{'was' if len(some) == 1 else 'were'} not answered in time while {away.words}"
-            + (f"; {beside} of them went to other brokers, which may have waited for its replicas" if beside else ""),
-            {"server": server, "client_ids": clients}, len(some),
-            where(LATE, these(some), client_id=clients[0] if len(clients) == 1 else None), whole["first_ns"], whole["last_ns"],
-            whole["lost"] + whole["waited"],
-            {"requests": len(some), "clients": len(clients), "timed_out": whole["errors"], "longest_wait_ns": whole["longest"],
-             "explained_by": away.rule},
-            "low", advice=AWAY.format(away.rule),
-        )  # fmt: skip
-
-
-def apart(
-    seen: Observed, chosen: Any, rows: Sequence[Row], away: Sequence[Absence]
-) -> tuple[list[Row], dict[str, list[tuple[Row, Absence]]]]:
-    """The rows of clients without the requests that waited for a broker that was away, and these requests by that broker."""
-    columns = (
-        "client_id", "api", "server_ip", "server_port", "connection", "exchange", "request_first_packet", "request_first_ns",
-        "request_last_ns", "latency_ns", "age_ns", "error", "acks",
-    )  # fmt: skip
-    order = ("request_first_ns", "connection", "exchange")
-    requests = seen.first(chosen.select(*columns), order, EVENTS_MOST, "requests_given_up")
-    held: dict[str, list[tuple[Row, Absence]]] = {}
-    rest: dict[str | None, list[Row]] = {}
-    known = {row["client_id"] for row in rows}
-    brokers = [waited_for(request, away) for request in requests]
-    behind = first_held(requests, brokers)
-    for request, its in zip(requests, brokers, strict=True):
-        if request["client_id"] in known:
-            number, before = behind.get(request["connection"], (request["exchange"], None))
-            broker = its or (before if number < request["exchange"] else None)
-            if broker is None:
-                rest.setdefault(request["client_id"], []).append(request)
-            else:
-                held.setdefault(broker.server, []).append((request, broker))
-    concerned = {request["client_id"] for some in held.values() for request, _ in some}
-    whole = [row for row in rows if row["client_id"] not in concerned]
-    return whole + [summed(some) for client, some in rest.items() if client in concerned], held
-
-
-def first_held(requests: Sequence[Row], brokers: Sequence[Absence | None]) -> dict[str, tuple[int, Absence | None]]:
-    """Connection -> the first of its requests that waited for a broker that was away, and that absence: what was sent behind
-    it waits as long, since brokers answer the requests of a connection one after the other."""
-    found: dict[str, tuple[int, Absence | None]] = {}
-    for request, broker in zip(requests, brokers, strict=True):
-        if broker is not None and request["exchange"] <= found.get(request["connection"], (request["exchange"], None))[0]:
-            found[request["connection"]] = request["exchange"], broker
-    return found
-
-
-def summed(requests: Sequence[Row]) -> Row:
-    """Requests of one client as a row of `request_timeout`, with them as `requests`."""
-    first = requests[0]
-    ages = [row["age_ns"] for row in requests if row["age_ns"] is not None]
-    return {
-        "client_id": first["client_id"], "n": len(requests), "requests": requests,
-        "errors": sum(row["error"] == "REQUEST_TIMED_OUT" for row in requests),
-        "longest": max(ages, default=None), "waited": sum(ages),
-        "lost": sum(row["latency_ns"] or 0 for row in requests if row["age_ns"] is None),
-        "apis": len({row["api"] for row in requests}), "api": min(row["api"] for row in requests),
-        "servers": len({row["server_ip"] for row in requests}), "ports": len({row["server_port"] for row in requests}),
-        "server_ip": first["server_ip"], "server_port": first["server_port"],
-        "first_ns": min(row["request_first_ns"] for row in requests),
-        "last_ns": max(row["request_last_ns"] for row in requests),
-        "ended_ns": min((row["request_last_ns"] + row["age_ns"] for row in requests if row["age_ns"] is not None), default=0),
-    }  # fmt: skip
-
-
 def nanoseconds(milliseconds: Any) -> Any:
     """A column of times in ms, where null and what is below zero stand for none, as ns."""
     return milliseconds.fill_null(0).clip(lower=0).cast("int64") * 1_000_000
@@ -218,21 +134,6 @@ def behind_close(seen: Observed, table: Any) -> Any:
     both = table.filter(table.flags.contains("late")).inner_join(links.select("connection", "closed_ns"), "connection")
     both = both.filter(both.response_first_ns > both.closed_ns)
     return both.mutate(age_ns=both.closed_ns - both.request_last_ns).drop("closed_ns")
-
-
-def goes_on(seen: Observed, row: Row) -> bool:
-    """Whether a client sends a request, or its host tries to connect, after it closed its first connection with requests that
-    have no response. One that was stopped closes all at once, and tries no more."""
-    hosts, tried = {link["client_ip"] for link in seen.links_of.get(row["client_id"], ())}, seen.once(last_tries)
-    later = [call["last_ns"] for call in seen.calls_of(client_id=row["client_id"])]
-    later += [tried[host] for host in hosts if host in tried]
-    return bool(max(later) > row["ended_ns"])
-
-
-def last_tries(seen: Observed) -> dict[str, int]:
-    """Host -> when the last of its connections began that no request names a client of."""
-    links = seen.connections.filter(seen.connections.client_id.isnull())
-    return {row["client_ip"]: row["last"] for row in seen.run(links.group_by("client_ip").aggregate(last=links.first_ns.max()))}
 
 
 @rule(
@@ -271,36 +172,16 @@ def retries_duplicate(seen: Observed, limit: Mapping[str, float]) -> Found:
     going = [
         row for row in rows if row["n"] >= limit["batches"] and (row["good_ns"] or 0) > (row["ended_ns"] or row["first_ns"])
     ]
-    away = seen.once(absences) if len(going) > 1 else []
-    for one, some in by_absence(going, away):
-        if one is not None and len(clients := clients_in(some)) > 1:
-            count = sum(row["n"] for row in some)
-            yield Finding(
-                f"{count} batches of {len(clients)} clients ({named(clients)}) had no certain end before others followed, "
-                f"while {one.words}; without idempotence they may stand in the log twice",
-                {"server": one.server, "client_ids": clients}, count, "api == Produce", *times_of(some), 0,
-                {"batches": count, "records": sum(row["records"] or 0 for row in some), "clients": len(clients)},
-            )  # fmt: skip
-            continue
-        for row in some:
-            yield Finding(
-                f"{counted(row['n'], 'batch', 'batches')} of {called(row['client_id'])} for topic {row['topic']} had no "
-                "certain end before others followed; without idempotence they may stand in the log twice",
-                {"client_id": row["client_id"], "topic": row["topic"]}, row["n"],
-                where("api == Produce", client_id=row["client_id"], topic=row["topic"]), row["first_ns"], row["last_ns"], 0,
-                {"batches": row["n"], "records": row["records"]},
-            )  # fmt: skip
+    if len(going) > 1:
+        from kcap.reports.findings.effects import batches_together
 
-
-def by_absence(rows: Sequence[Row], away: Sequence[Absence]) -> list[tuple[Absence | None, list[Row]]]:
-    """Batches without a certain end by the broker that was away when they were sent or waited; None for others."""
-    spans: dict[str, Absence] = {}
-    for one in away:
-        known = spans.get(one.server, one)
-        spans[one.server] = one._replace(since=min(one.since, known.since), until=max(one.until, known.until))
-    found: dict[str, tuple[Absence | None, list[Row]]] = {}
-    for row in rows:
-        ended = row["ended_ns"] or row["first_ns"]
-        within = next((one for one in spans.values() if one.since <= ended and row["last_ns"] <= one.until), None)
-        found.setdefault(within.server if within else "", (within, []))[1].append(row)
-    return list(found.values())
+        together, going = batches_together(seen, going)
+        yield from together
+    for row in going:
+        yield Finding(
+            f"{counted(row['n'], 'batch', 'batches')} of {called(row['client_id'])} for topic {row['topic']} had no "
+            "certain end before others followed; without idempotence they may stand in the log twice",
+            {"client_id": row["client_id"], "topic": row["topic"]}, row["n"],
+            where("api == Produce", client_id=row["client_id"], topic=row["topic"]), row["first_ns"], row["last_ns"], 0,
+            {"batches": row["n"], "records": row["records"]},
+        )  # fmt: skip

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from kcap.reports.definition import uids
-from kcap.reports.findings.model import Finding, Found, called, equal_to, erring, named, rule, seconds, where
+from kcap.reports.findings.model import Finding, Found, called, equal_to, erring, named, of_clients, rule, seconds, where
 from kcap.reports.findings.observed import AWAY, Observed, Row, rows_by
 from kcap.reports.findings.unavailable import STATES
 from kcap.reports.text import count as counted
@@ -89,8 +89,8 @@ def unknown_topic_loop(seen: Observed, limit: Mapping[str, float]) -> Found:
         if finding.severity is None and len(finding.evidence["topics"]) == 1:
             by.setdefault(finding.who["topic"], []).append(finding)
     several = {topic: some for topic, some in by.items() if len({finding.who["client_id"] for finding in some}) > 1}
-    yield from (finding for finding in found if finding.severity is not None or finding.who["topic"] not in several
-                or len(finding.evidence["topics"]) != 1)  # fmt: skip
+    merged = {id(finding) for some in several.values() for finding in some}
+    yield from (finding for finding in found if id(finding) not in merged)
     for topic, some in several.items():
         clients = sorted({finding.who["client_id"] or "" for finding in some})
         count = sum(finding.count for finding in some)
@@ -98,7 +98,7 @@ def unknown_topic_loop(seen: Observed, limit: Mapping[str, float]) -> Found:
             f"{len(clients)} clients ({named(clients)}) got {counted(count, 'response')} that topic {topic} does not exist"
             + ("; it was there before" if was_there(seen, topic, some) else ""),
             {"topic": topic, "client_ids": [client for client in clients if client]}, count,
-            where(erring(seen, UNKNOWN), topic=topic), min(finding.first_ns or 0 for finding in some),
+            where(erring(seen, UNKNOWN), of_clients(clients), topic=topic), min(finding.first_ns or 0 for finding in some),
             max(finding.last_ns or 0 for finding in some), sum(finding.lost_ns for finding in some),
             {"errors": count, "clients": len(clients), "topics": [topic]},
         )  # fmt: skip
@@ -120,7 +120,7 @@ def loops(seen: Observed, limit: Mapping[str, float]) -> Found:
             names = [one.get("name") for one in seen.message(row, "response").get("topics", ()) if one.get("errorCode") == 3]
             names = [name for name in names if name]
             if not names and len(row["topics"] or ()) == 1:
-                names = row["topics"]
+                names = [name for name in row["topics"] if name]
             if names and (seen.recreated.keys() >= set(names) or set(names) <= STATES):
                 continue  # `topic-recreated` says it, or `no-coordinator`
             again = row["n"] >= limit["errors"]

@@ -1,6 +1,6 @@
 """Rebalances of classic groups that still wait when the capture ends.
 
-In: exchanges. Out: findings of the rule `rebalance-slow`. Law: a coordinator that responds to no request in that time
+In: exchanges. Out: findings of the rule `rebalance-slow`. Law: a coordinator that leaves other requests without a response
 says nothing about the members of its groups; a member that the capture does not show is not named.
 """
 
@@ -10,6 +10,7 @@ from typing import Any, Final
 from kcap.limits import SILENCES_MOST
 from kcap.reports.findings.model import Finding, Found, named, seconds, where
 from kcap.reports.findings.observed import SERVER, Observed, Row, clients_in, in_groups, rows_by
+from kcap.reports.findings.served import PROMPT
 from kcap.reports.text import count as counted
 
 JOINS: Final = ("JoinGroup", "SyncGroup")
@@ -17,12 +18,15 @@ JOINS: Final = ("JoinGroup", "SyncGroup")
 LIVING: Final = (*JOINS, "Heartbeat", "OffsetCommit", "LeaveGroup")
 """Requests by which a member of a classic group shows itself."""
 UNSEEN: Final = 0.7
-"""How sure it is that members are late where the capture shows none that is."""
+"""How sure it is that members are late where the capture shows none that is, or no response of the coordinator meanwhile."""
+DUE_NS: Final = 1_000_000_000
+"""A request that waits as long for a response that is sent at once shows that the coordinator is what waits."""
 
 
 def pending(seen: Observed) -> dict[str, list[Row]]:
-    """Group -> its members that wait for a response to JoinGroup or SyncGroup when the capture ends, where their coordinator
-    responded to some request meanwhile: client_id, member_id, first_ns, waited_ns, until_ns.
+    """Group -> its members that wait for a response to JoinGroup or SyncGroup when the capture ends: client_id, member_id,
+    first_ns, waited_ns, until_ns; heard_ns is when their coordinator sent its last response, and `due` how many requests wait
+    that it answers at once.
     """
     table, every = seen.exchanges, seen.every
     waits = table.filter(
@@ -30,20 +34,25 @@ def pending(seen: Observed) -> dict[str, list[Row]]:
     )
     responses = every.filter(every.response_first_ns.notnull()).semi_join(waits, SERVER)
     heard = responses.group_by(*SERVER).aggregate(heard_ns=responses.response_first_ns.max())
+    open_ = every.filter(every.reason == "capture_end", every.api.isin(sorted(PROMPT)), every.age_ns >= DUE_NS)
+    due = open_.group_by(*SERVER).aggregate(due=open_.count())
     waits = in_groups(
         waits, ("group_id", "client_id", "member_id", *SERVER), waited_ns=waits.age_ns.max(),
         until_ns=(waits.request_last_ns + waits.age_ns).max(), joining=waits.count(where=waits.api == "JoinGroup"),
     )  # fmt: skip
     order = ("first_ns", "group_id", "member_id", "client_id")
-    rows = seen.first(waits.inner_join(heard, list(SERVER)), order, SILENCES_MOST, "members_that_wait")
+    known = waits.inner_join(heard, list(SERVER)).left_join(due, list(SERVER))
+    known = known.select(*order, *SERVER, "n", "last_ns", "waited_ns", "until_ns", "joining", "heard_ns", "due")
+    rows = seen.first(known, order, SILENCES_MOST, "members_that_wait")
     return rows_by(rows, "group_id")
 
 
 def unfinished_rebalances(seen: Observed, least: int) -> Found:
-    """Findings of the groups of which a member has waited `least` ns, and the coordinator responded to others until then."""
+    """Findings of the groups of which a member has waited `least` ns, and whose coordinator responded to others until then, or
+    owes no response to anyone else."""
     waiting = {
         group: rows for group, rows in pending(seen).items()
-        if any(row["waited_ns"] >= least and row["heard_ns"] - row["first_ns"] >= least for row in rows)
+        if any(row["waited_ns"] >= least and (heard_for(row) >= least or not row["due"]) for row in rows)
     }  # fmt: skip
     absent = absent_members(seen, waiting) if waiting else {}
     for group, rows in waiting.items():
@@ -65,8 +74,15 @@ def unfinished_rebalances(seen: Observed, least: int) -> Found:
             where(f"api in {{{', '.join(JOINS)}}}", "reason == capture_end", group_id=group), first, until,
             sum(row["waited_ns"] for row in rows),
             {"waiting": len(rows), "late": len(late), "heartbeats": sum(row["beats"] for row in late), "longest_ns": longest},
-            None if late or len(rows) > 1 else "low", None if late else UNSEEN,
+            None if late or len(rows) > 1 else "low",
+            None if late and any(heard_for(row) >= least for row in rows) else UNSEEN,
         )  # fmt: skip
+
+
+def heard_for(row: Row) -> int:
+    """For how long the coordinator responded to others while this member waited, ns."""
+    heard: int = row["heard_ns"] - row["first_ns"]
+    return heard
 
 
 def quiet(late: Sequence[Row], until: int) -> int:

@@ -35,7 +35,7 @@ def test_members_that_wait_for_one_that_went_silent() -> None:
         "for up to 10.0 s; it waits for 1 member (c) that did not join, and sent nothing for 16.0 s"
     )
     assert (row["severity"], row["who"], row["count"]) == ("medium", {"group_id": "g", "client_ids": ["c"]}, 2)
-    assert len(shown(row, [{"reason": None} | one for one in rows])) == 2
+    assert len(shown(row, [{"reason": None, "group_id": None} | one for one in rows])) == 2
 
 
 def test_members_that_wait_for_one_that_knows_of_it() -> None:
@@ -64,7 +64,12 @@ def test_a_member_that_left_or_is_unknown_is_not_named() -> None:
 def test_what_is_no_rebalance_that_waits() -> None:
     silent = member("c", until=15.0)
     assert said(*member("a", waits=26.0), *silent, *other()) == [], "it has waited for four seconds"
-    assert said(*member("a", waits=20.0), *silent, *other(19.0)) == [], "the coordinator responded to no request meanwhile"
+    due = exchange("O", 99, "Metadata", 25.0, None, reason="capture_end", age_ns=5 * SECOND, client_id="other")
+    assert said(*member("a", waits=20.0), *silent, *other(19.0), due) == [], "the coordinator responds to no request"
+    (row,) = said(*member("a", waits=20.0), *silent, *other(19.0))
+    assert row["confidence"] == 0.7, "none was sent to it meanwhile"
+    (row,) = said(*member("a", waits=20.0), *silent, *other(28.0), due)
+    assert row["confidence"] == 0.85, "it responded to others for long enough"
     closed = [row | {"reason": "fin"} if row["outcome"] == "unanswered" else row for row in member("a", waits=20.0)]
     assert said(*closed, *silent, *other()) == [], "the client gave up"
     assert said(*member("a"), *silent, *other()) == []
