@@ -7,6 +7,7 @@ Law: what follows from such a time accuses no client; the rules of the two say w
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from kcap.limits import ABSENCES_MOST
 from kcap.reports.findings.observed import Observed, Row
 from kcap.reports.findings.outages import lasting
 from kcap.reports.findings.served import ALL, REPLICATED
@@ -52,7 +53,11 @@ def absences(seen: Observed) -> list[Absence]:
         for silence in some["silences"]
     ]  # fmt: skip
     refused = [(*server(run), run["broker_id"], run["seen_ns"], run["last_ns"], OUTAGE) for run in lasting(seen)]
-    return [Absence(*one, back=one[4] < used.get(one[:2], 0)) for one in (*stood, *refused)]
+    every = [Absence(*one, back=one[4] < used.get(one[:2], 0)) for one in (*stood, *refused)]
+    if len(every) > ABSENCES_MOST:
+        seen.left_out["absences"] = len(every) - ABSENCES_MOST
+        every = sorted(every, key=lambda one: one.since - one.until)[:ABSENCES_MOST]
+    return every
 
 
 def server(row: Row) -> tuple[str, int]:

@@ -265,6 +265,7 @@ def coordinator_moves(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Groups whose coordinator moves or is not there.
 
     Each client learns of a move by an error or two (`each`), as in a rolling restart, where it goes from broker to broker.
+    Moves around the time in which a broker was away follow from that.
     """
     by: dict[str, list[Row]] = {}
     homes: dict[str, set[tuple[str, int]]] = {}

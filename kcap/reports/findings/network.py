@@ -376,7 +376,7 @@ def path_interrupted(seen: Observed, limit: Mapping[str, float]) -> Found:
     it is not the broker. Where other connections of the host lost `losses` segments and a `share` of their packets, some
     segment is lost several times now and then: that is worth knowing and no more. Where the receiver reports more than the part
     `needless` of what was sent again to have come twice (D-SACK), data came through, late: long queues on the way delay
-    acknowledgements by more than a retransmission timeout.
+    acknowledgements by more than a retransmission timeout. Hosts that one server is cut off from at one time are one finding.
     """
     by = together(interrupted(seen, limit))
     for rows in by:

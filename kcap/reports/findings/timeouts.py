@@ -53,7 +53,8 @@ def request_timeout(seen: Observed, limit: Mapping[str, float]) -> Found:
     end of the throttle that it asks for, and not while a long poll before it may still wait. Kafka's Java client leaves a
     broker that says it is not the coordinator, and what it had sent to it by then (AbstractCoordinator.markCoordinatorUnknown).
     A response that arrives when the client has closed the connection comes too late as well. A client of which nothing follows
-    may have been stopped: that is worth knowing and no more.
+    may have been stopped: that is worth knowing and no more. What waited for a broker that was away (broker-stall,
+    broker-unavailable), or for its replicas, is one low finding of that broker's clients.
     """
     open_ends = any(call["error"] == "REQUEST_TIMED_OUT" or call["reason"] in ("fin", "rst") for call in seen.calls)
     if not open_ends and not seen.once(late_responses):
@@ -148,7 +149,8 @@ def behind_close(seen: Observed, table: Any) -> Any:
 )  # fmt: skip
 def retries_duplicate(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Batches that a producer without idempotence may have written twice: it went on when it had given them up, also where the
-    response arrived behind that. One that ends with requests in flight sends none again.
+    response arrived behind that. One that ends with requests in flight sends none again. Those of several clients of a broker
+    that was away are one finding.
     """
     behind = "Produce" in seen.apis and seen.once(late_responses)
     if not behind and not any(flow["doubtful"] for flow in seen.flows_of("Produce")):

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from kcap.reports.findings.absences import CATCH_UP_NS, OUTAGE, STALL, STOPPING_NS, Absence, away_since, waited_for
 from kcap.reports.findings.absences import absences as found_absences
 from tests.reports.findings.tables import SECOND, Row, many, observed
@@ -42,6 +44,18 @@ def test_replicas_of_a_broker_that_was_away_are_behind_around_that_time() -> Non
     assert not away_since([AWAY], 1, since, until + 1), "they stayed behind"
     assert not away_since([AWAY], 2, since, until), "another broker"
     assert not away_since([AWAY._replace(back=False)], 1, since, until), "it did not come back"
+
+
+def test_the_longest_of_many_absences_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = []
+    for number, until in ((1, 3.0), (2, 4.0), (3, 3.5)):
+        names = {"connection": f"C{number}", "server_ip": f"10.0.0.{number}"}
+        rows += [row | names for row in paused(until=until)]
+    assert len(found_absences(observed(rows))) == 3
+    monkeypatch.setattr("kcap.reports.findings.absences.ABSENCES_MOST", 2)
+    seen = observed(rows)
+    assert sorted(one.ip for one in found_absences(seen)) == ["10.0.0.2", "10.0.0.3"]
+    assert seen.left_out == {"absences": 1}
 
 
 def test_a_broker_that_stood_still_is_away_and_back_and_one_that_waits_for_others_is_not() -> None:
