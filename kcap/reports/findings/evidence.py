@@ -27,6 +27,7 @@ WORDS: Final = {
     "filled": "segments out of order that filled a hole",
     "gone_ns": "between two connections of its producer",
     "full": "requests sent while the pipeline was full",
+    "given_up": "requests that clients gave up",
     "gaps": "exchanges with packets that the capture lacks",
     "held_ns": "had the records for",
     "held_back": "fetches that waited though there were records",

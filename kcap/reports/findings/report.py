@@ -31,6 +31,7 @@ from kcap.reports.findings import (  # noqa: F401 - their functions are rules
     sharing,
     stalls,
     static_members,
+    timeouts,
     topics,
     transactions,
     unavailable,
