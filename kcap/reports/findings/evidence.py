@@ -52,6 +52,7 @@ WORDS: Final = {
     "off_ms": "clock off by",
     "open_ns": "open for",
     "others": "clients that compress the topic",
+    "others_median_ns": "median of other requests",
     "others_p95_ns": "95th percentile of the other brokers",
     "out_of_order": "segments out of order",
     "p95_ns": "95th percentile",

@@ -29,6 +29,7 @@ from kcap.reports.findings import (  # noqa: F401 - their functions are rules
     replication,
     serving,
     sharing,
+    slow_logins,
     stalls,
     static_members,
     timeouts,
