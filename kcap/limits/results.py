@@ -241,8 +241,9 @@ SERVERS_MOST = 100
 GONE_MOST = 64
 """Servers and versions that are looked for among requests of versions that were taken away."""
 
-EVENTS_MOST = 10_000
-"""Errors of leadership that are followed up."""
+EVENTS_MOST, ABSENCES_MOST = 10_000, 100
+"""Errors of leadership and requests that were given up which are followed up; times in which brokers were away that each of
+these requests is compared with."""
 
 STUCK_MOST = 1_000
 """Partitions of groups that are read again: the rest is counted."""

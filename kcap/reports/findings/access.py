@@ -346,7 +346,7 @@ def resource(seen: Observed, row: Row) -> str | None:
     needs="responses beginnings",
     encrypted=True,
     looks_at="a plaintext request that gets no more than a TLS alert; a ClientHello at a port whose server sends nothing, and "
-    "speaks TLS on no other connection",
+    "speaks TLS on no other connection, and how soon that host tries again",
     advice="Set security.protocol of the client to what the listener speaks (SSL or SASL_SSL against PLAINTEXT or "
     "SASL_PLAINTEXT). Where the client is a proxy that ends TLS or begins it, the listener behind it must speak what it sends.",
     instead="for a ClientHello without a response: a health check or a scanner that tries TLS, another service that closes, or "
@@ -354,7 +354,11 @@ def resource(seen: Observed, row: Row) -> str | None:
     connections=2, alerts=1,
 )  # fmt: skip
 def tls_plaintext_confusion(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """One side speaks TLS and the other does not."""
+    """One side speaks TLS and the other does not.
+
+    Kafka's clients connect again within a second or two (reconnect.backoff.max.ms), or later and later. A host whose tries are
+    further apart, and even as those of a clock or few, is a health check or a person: that is worth knowing and no more.
+    """
     groups: dict[tuple[object, ...], Row] = {}
     speak_tls = {
         (link["server_ip"], link["server_port"]) for link in seen.links
@@ -365,12 +369,17 @@ def tls_plaintext_confusion(seen: Observed, limit: Mapping[str, float]) -> Found
         hello = link["phase"] == "tls" and link["most_response_bytes"] == 0 and link["server_packets"] > 0
         if not (plain or hello) or link["began"] != "syn" or (hello and (link["server_ip"], link["server_port"]) in speak_tls):
             continue
-        ends = plain, link["client_id"], link["server_ip"], link["server_port"]
+        probe = False
+        if hello:
+            from kcap.reports.findings.probing import probes
+
+            probe = probes(seen, link)
+        ends = plain, link["client_id"], link["server_ip"], link["server_port"], probe
         known = groups.setdefault(ends, {**link, "n": 0, "hosts": set()})
         known["n"] += link["n"]
         known["hosts"].add(link["client_ip"])
         known["first_ns"], known["last_ns"] = min(known["first_ns"], link["first_ns"]), max(known["last_ns"], link["last_ns"])
-    for (plain, client, ip, port), row in groups.items():
+    for (plain, client, ip, port, even), row in groups.items():
         several = row["n"] >= limit["connections"]
         if row["n"] < limit["alerts" if plain else "connections"]:
             continue
@@ -384,11 +393,12 @@ def tls_plaintext_confusion(seen: Observed, limit: Mapping[str, float]) -> Found
             closed = counted(row["n"], "connection")
             who = f"a TLS client at {hosts[0]} gets" if len(hosts) == 1 else f"TLS clients at {len(hosts):,} hosts get"
             sentence = f"{who} nothing back from {server}, which closes ({closed})"
+            sentence += ", and tries again as a health check does" if even else ""
         yield Finding(
             sentence, {"client_id": client, "server": server, "client_ips": hosts}, row["n"],
             where(server_ip=ip, server_port=port, client_id=client) if plain else "", row["first_ns"], row["last_ns"], 0,
             {"connections": row["n"], "response_bytes": row["most_response_bytes"]},
-            None if several else "medium", 0.95 if plain else 0.75,
+            "info" if even else None if several else "medium", 0.95 if plain else 0.75,
         )  # fmt: skip
 
 

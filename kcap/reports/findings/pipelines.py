@@ -8,6 +8,7 @@ from kcap.limits import EVENTS_MOST
 from kcap.reports.findings.model import Finding, Found, called, rule, seconds, where
 from kcap.reports.findings.observed import HEARTBEATS, SERVER, Observed, Row, in_groups, rows_by, server_of, times_of
 from kcap.reports.findings.outages import OUTAGE, meanwhile
+from kcap.reports.findings.transactions import held
 from kcap.reports.recorded import functions
 from kcap.reports.text import count as counted
 
@@ -263,7 +264,9 @@ def ending(seen: Observed, polls: Any) -> Any:
 def stuck_partition(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Partitions of which readers of committed records get no more.
 
-    The longest time between two Fetch requests does not count: the clock of the capture may have been set forward meanwhile.
+    The longest time between two Fetch requests does not count: the clock of the capture may have been set forward meanwhile. An
+    offset that the capture shows to be the beginning of a transaction is low: hanging-transaction, long-transaction and
+    transaction-timed-out say whose it is.
     """
     if all((flow["behind"] or 0) <= 0 for flow in seen.flows_of("Fetch")):
         return
@@ -284,12 +287,14 @@ def stuck_partition(seen: Observed, limit: Mapping[str, float]) -> Found:
     for topic, rows in rows_by(seen.run(one), "topic").items():
         long = max(rows, key=lambda row: (row["last_ns"] - row["first_ns"], row["partition"]))
         stood, away = long["last_ns"] - long["first_ns"], meanwhile(seen, long["first_ns"], long["last_ns"])
+        owner = next((name for name, stood_ns in seen.once(held).items() if stood_ns == stood), None)
         yield Finding(
             f"the last stable offset of topic {topic}, partition {long['partition']} stood at {long['last_stable_offset']} for "
             f"{seconds(stood)}, {long['behind']:,} behind the high watermark"
+            + (f", where a transaction of {owner} began" if owner else "")
             + ("" if away is None else f"; {server_of(away)} accepted no connection meanwhile"),
             {"topic": topic, "partition": long["partition"]}, len(rows), where("api == Fetch", topic=topic),
             long["first_ns"], long["last_ns"], stood,
             {"last_stable_offset": long["last_stable_offset"], "behind": long["behind"], "stood_ns": stood},
-            None if away is None else "info", advice=None if away is None else OUTAGE,
+            "info" if away is not None else "low" if owner else None, advice=None if away is None else OUTAGE,
         )  # fmt: skip
