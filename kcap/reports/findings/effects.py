@@ -16,8 +16,8 @@ from kcap.reports.text import count as counted
 LATE: Final = "outcome == unanswered or error == REQUEST_TIMED_OUT or flags == late"
 """Display filter of requests that are not answered in time."""
 AWAY: Final = (
-    "See what happened to that broker ({}): its clients did what they are set to. Where they must not fail meanwhile, "
-    "request.timeout.ms and delivery.timeout.ms say how long they wait."
+    "See what happened to that broker ({}): its clients did what they are configured to do. If they must not fail meanwhile, "
+    "see request.timeout.ms and delivery.timeout.ms, which set how long they wait."
 )
 """The next step where the time in which a broker was away explains it."""
 REPLICAS_SURE: Final = 0.7
@@ -134,8 +134,8 @@ def batches_together(seen: Observed, rows: Sequence[Row]) -> tuple[list[Finding]
             continue
         count, records = (sum(row[name] or 0 for row in some) for name in ("n", "records"))
         finding = Finding(
-            f"{count} batches of {len(clients)} clients ({named(clients)}) had no certain end before others followed, "
-            f"while {one.words}; without idempotence they may stand in the log twice",
+            f"{count} batches of {len(clients)} clients ({named(clients)}) had no known result when others followed, "
+            f"while {one.words}; without idempotence they may be in the log twice",
             {"server": one.server, "client_ids": clients}, count, "api == Produce", *times_of(some), 0,
             {"batches": count, "records": records, "clients": len(clients)},
         )  # fmt: skip

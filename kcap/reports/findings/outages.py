@@ -15,8 +15,8 @@ from kcap.reports.findings.observed import PLACE, SERVER, Observed, Row
 from kcap.reports.recorded import functions
 
 OUTAGE: Final = (
-    "See why that server was away (broker-unavailable): what waits for a leader or a coordinator there ends when another has "
-    "taken over."
+    "See why that server was away (broker-unavailable): requests that wait for a leader or a coordinator there continue when "
+    "another broker has taken over."
 )
 """Advice for what took long while a server was away."""
 SHORTEST_NS: Final = 1_000_000_000

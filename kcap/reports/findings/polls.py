@@ -17,8 +17,8 @@ LATER, LATER_NS = 1.03, 500_000
 """How much later than the soonest of them time-outs of one length end."""
 CUT: Final = (
     "Something closes connections that carry no byte for that time, such as a proxy, a load balancer or a firewall with an "
-    "idle timeout, or the broker (connections.max.idle.ms). Raise it above fetch.max.wait.ms, or lower that below it: each "
-    "Fetch that finds no record costs a connection."
+    "idle timeout, or the broker (connections.max.idle.ms). Raise that timeout above fetch.max.wait.ms, or lower "
+    "fetch.max.wait.ms below it: each Fetch that finds no record costs a connection."
 )
 """Advice where a Fetch is cut while it waits."""
 
@@ -40,7 +40,7 @@ def cut_while_waiting(seen: Observed, limit: Mapping[str, float]) -> Found:
         servers = sorted({server_of(row) for row in rows})
         one = servers[0] if len(servers) == 1 else None
         yield Finding(
-            f"{one or counted(len(servers), 'server')} closed {counted(len(rows), 'connection')} of {called(client)} behind a "
+            f"{one or counted(len(servers), 'server')} closed {counted(len(rows), 'connection')} of {called(client)} after a "
             f"Fetch request, which lets the broker wait up to {seconds(wait)} for records; {len(same)} of them "
             f"{seconds(after)} after it",
             {"client_id": client, "server": one}, len(rows),
