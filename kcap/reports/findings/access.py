@@ -1,4 +1,4 @@
-"""Who may not come in: logins, mechanisms, authorization, TLS, listeners, addresses."""
+"""Access that fails: logins, mechanisms, authorization, TLS, listeners, addresses."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -43,19 +43,19 @@ NO_TOKEN = {
     "OAUTHBEARER": "The client probably had no token: check whether its token endpoint can be reached and accepts the client's "
     "id and secret; its log says which.",
 }
-"""The same of clients that cannot make a token."""
+"""SASL mechanism -> what to check where the client cannot create a token."""
 
 
 LOOKUPS = frozenset({*OPENING, "Metadata", "FindCoordinator", "DescribeCluster", "GetTelemetrySubscriptions"})
 """What clients send before they know, or reach, the broker that they want."""
 LISTING = ("Describe", "ListClient", "ListConfig", "ListGroups", "ListPartition", "ListTransactions")
-"""How the names of APIs begin with which tools of operators ask what there is."""
+"""Beginnings of the names of APIs with which operators' tools list things."""
 ASKING = ("Metadata", "FindCoordinator", "ListOffsets", "OffsetFetch", *LISTING)
-"""The same, and what tools ask for as well as clients before their work."""
+"""The same, and APIs that tools use as well as clients before their work."""
 
 
 def with_mechanism(row: Row) -> str:
-    """How a client logs in, where the capture says it."""
+    """The SASL mechanism of a client as a clause; empty where the capture does not show it."""
     return f" with {row['sasl_mechanism']}" if row["sasl_mechanism"] else ""
 
 

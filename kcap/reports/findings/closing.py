@@ -1,4 +1,4 @@
-"""Connections that come to nothing: refused, closed before any response or at the same request each time, no Kafka there."""
+"""Connections that fail: refused, closed before any response or at the same request each time, or without Kafka behind them."""
 
 from collections.abc import Mapping, Sequence
 from functools import cache, partial
@@ -164,7 +164,7 @@ def connection_reset(seen: Observed, limit: Mapping[str, float]) -> Found:
 
 
 def sealed_resets(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """The same of TLS without keys, where no request is seen: what shows one on the way is data that nothing acknowledged.
+    """`connection_reset` for TLS without keys: data that nothing acknowledged shows that a request was in flight.
 
     A server that closes in order sends a FIN first. One that closes with unread data acknowledges in its RST what it received
     (RFC 9293 section 3.10.7; tcp_send_active_reset of Linux); one that knows nothing of the connection does not.
@@ -215,8 +215,8 @@ def largest_answered(seen: Observed, ip: str, port: int, api: str) -> int:
 
 
 def lives(answered: tuple[int, int] | None, row: Row) -> bool:
-    """Whether a server answered from before the first to behind the last connection that it closed, within a second: one that
-    is shut down or started does not.
+    """Whether a server answered from before the first to after the last connection that it closed, within a second: one that
+    starts or shuts down does not.
     """
     if answered is None:
         return False

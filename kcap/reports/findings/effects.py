@@ -1,7 +1,7 @@
-"""What follows from a time in which a broker was away: requests that its clients gave up, batches without a certain end.
+"""Effects of a time in which a broker was away: requests that its clients gave up, batches without a known result.
 
-In: rows of the rules `request-timeout` and `retries-duplicate`. Out: what of them such a time explains, and one finding of each
-broker. Law: a wait of which another part is the longer one is none of it.
+In: rows of the rules `request-timeout` and `retries-duplicate`. Out: the part of them that such a time explains, as one finding
+for each broker. Law: a wait whose longer part lies elsewhere is not explained by it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -124,7 +124,7 @@ def last_tries(seen: Observed) -> dict[str, int]:
 
 
 def batches_together(seen: Observed, rows: Sequence[Row]) -> tuple[list[Finding], list[Row]]:
-    """Findings of batches without a certain end of several clients of a broker that was away, and the rows of the others."""
+    """Findings on batches without a known result of several clients of a broker that was away, and the rows of the others."""
     found: list[Finding] = []
     rest: list[Row] = []
     for one, some in by_absence(rows, seen.once(absences)):
@@ -144,7 +144,7 @@ def batches_together(seen: Observed, rows: Sequence[Row]) -> tuple[list[Finding]
 
 
 def by_absence(rows: Sequence[Row], away: Sequence[Absence]) -> list[tuple[Absence | None, list[Row]]]:
-    """Batches without a certain end by the broker that was away when they were sent or waited; None for others."""
+    """Batches without a known result by the broker that was away when they were sent or waited; None for others."""
     spans: dict[str, Absence] = {}
     for one in away:
         known = spans.get(one.server, one)

@@ -1,8 +1,8 @@
 """TLS handshakes that failed: certificates that were not accepted, client certificates, versions and ciphers.
 
-The first alert of a connection is the evidence (RFC 5246 section 7.2.2, RFC 8446 section 6.2); what comes behind it is a
-reaction. Alerts do not name their cause in detail, and implementations choose among them: what is said goes no further than the
-alert does. Connections with exchanges are no failed handshakes.
+The first alert of a connection is the evidence (RFC 5246 section 7.2.2, RFC 8446 section 6.2); what follows it is a reaction.
+Alerts do not name their cause in detail, and implementations choose among them: findings claim no more than the alert does.
+Connections with exchanges are no failed handshakes.
 """
 
 from collections import Counter
@@ -73,7 +73,7 @@ def failed(seen: Observed) -> list[Row]:
 
 
 def probes(rows: Sequence[Row], limit: Mapping[str, float]) -> Iterator[Finding]:
-    """Clients that tried too seldom to be Kafka's, which try again until they are stopped: one finding a server and alert."""
+    """Clients that tried too seldom to be Kafka's, which try again until they are stopped: one finding per server and alert."""
     seldom = (row for row in rows if row["tries"] < limit["connections"])
     for (*_, alert), some in rows_by(seldom, ("server_ip", "server_port", "alert")).items():
         server, count = server_of(some[0]), sum(row["n"] for row in some)
@@ -87,7 +87,7 @@ def probes(rows: Sequence[Row], limit: Mapping[str, float]) -> Iterator[Finding]
 
 
 def of(seen: Observed, side: str, alerts: Collection[str], *, hello: bool | None = None) -> list[Row]:
-    """Those whose first alert is one of these from this side; `hello`: behind a ServerHello, or before any."""
+    """Failed handshakes whose first alert is one of these, from this side; `hello`: after a ServerHello, or before any."""
     return [
         row for row in seen.once(failed)
         if row["by"] == side and row["alert"] in alerts and (hello is None or (row["tls_version"] is not None) is hello)

@@ -396,7 +396,7 @@ LIVING: Final = (
 )  # fmt: skip
 """APIs by which a member of a group shows that it lives, or that it leaves."""
 UNKNOWN: Final = ("UNKNOWN_MEMBER_ID", "FENCED_MEMBER_EPOCH")
-"""Errors of a request of a member that the group has given up."""
+"""Errors of a request of a member that the group has removed."""
 LATE_NS: Final = 1_000_000_000
 """A member that waits for a response as long as this is not silent meanwhile: its coordinator is."""
 
@@ -485,8 +485,8 @@ def member_lost(seen: Observed, limit: Mapping[str, float]) -> Found:
 
 
 def silent_for_long(seen: Observed, lost: dict[str, list[Row]]) -> dict[str, list[Row]]:
-    """Those that sent nothing for as long as the session timeout of their client, where a JoinGroup request shows that one:
-    one that does not join in a rebalance is given up as well, and sends heartbeats meanwhile (rebalance-slow).
+    """The members that sent nothing for the session timeout of their client, where a JoinGroup request shows it: a member that
+    does not join a rebalance is removed as well, but sends heartbeats meanwhile (rebalance-slow).
     """
     table = seen.exchanges
     joins = table.filter(table.api == "JoinGroup", table.group_id.isin(sorted(lost)))

@@ -387,9 +387,9 @@ def version_refused(seen: Observed, limit: Mapping[str, float]) -> Found:
 
 
 def strangers(seen: Observed) -> Found:
-    """Clients that have no version of Produce and Fetch in common with a broker, as both say in ApiVersions.
+    """Clients that have no version of Produce and Fetch in common with a broker, as both show in ApiVersions.
 
-    A Java client says its name since ApiVersions v3, which such a broker refuses first.
+    A Java client sends its name since ApiVersions v3, which such a broker refuses first.
     """
     known = [call for call in seen.calls_of(api="ApiVersions") if call["client_id"] is not None]
     refused = {(call["client_id"], server_of(call)) for call in known if call["error"] == "UNSUPPORTED_VERSION"}

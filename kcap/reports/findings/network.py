@@ -1,4 +1,4 @@
-"""The network between clients and brokers: how far, and what is lost on the way."""
+"""The network between clients and brokers: round trips, losses and interruptions."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,7 +15,7 @@ from kcap.reports.text import size
 
 SEALED = " (TLS without keys)"
 UNREAD = 0.6
-"""How often TLS that nothing can read is Kafka's."""
+"""How often TLS without keys is Kafka's."""
 CLIENTS, BROKERS, HIDDEN = "its brokers", "the other brokers", f"its servers{SEALED}"
 """Connections of clients, of brokers and controllers among each other, and TLS whose exchanges nothing can read: what stands at
 the other end."""
@@ -25,7 +25,7 @@ WAITS = "Until request.timeout.ms is over, a client waits for the responses of a
 NO_ALPN = "00_"
 """How the first part of a JA4 fingerprint ends whose client offers no application protocol (ALPN)."""
 UNFILLED = 3
-"""From one hole in so many on that nothing fills, the holes are taken for packets that the capture lost."""
+"""If at least one hole in so many is never filled, the holes are taken for packets that the capture lost."""
 REPEATS = 3
 """Segments that were sent again on such a connection: one or two are sent again at any time (RFC 8985)."""
 STALL_NS = 1_000_000_000
@@ -48,8 +48,8 @@ LOSSY = (
 )
 """Advice where other connections between the hosts lost segments as well."""
 REORDERED = 10
-"""From so many segments out of order for one that was repeated on, the order is taken for that of the capture or the path:
-where packets are lost, some are lost behind the capture point, which sees them twice."""
+"""With so many segments out of order for one that was repeated, the capture or the path is taken to have reordered them: where
+packets are lost, some are lost behind the capture point, which sees them twice."""
 
 
 @rule(

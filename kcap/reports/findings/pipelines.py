@@ -192,8 +192,8 @@ def own_timeouts(seen: Observed, limit: Mapping[str, float]) -> Found:
 def left_behind(seen: Observed, room_ns: int) -> list[Row]:
     """Connections that a client closes while a Fetch has no response, no later than `room_ns` behind the time that it lets the
     broker wait, with the next to the same server soon behind: client_id, after_ns (from the request), wait_ns, first_ns,
-    last_ns. Who has the records that it wants closes sooner than in a tenth of that time, and a program that ends closes others
-    as well.
+    last_ns. A client that has the records that it wants closes sooner than in a tenth of that time, and a program that ends
+    closes others as well.
     """
     if not any(call["api"] == "Fetch" for call in seen.calls):
         return []
@@ -228,13 +228,13 @@ def leaving(seen: Observed) -> dict[tuple[str | None, str], list[int]]:
 
 
 def left_meanwhile(row: Row, times: Sequence[int]) -> bool:
-    """Whether one of these times lies behind the last request of a connection, and not later than soon behind its end."""
+    """Whether one of these times is after the last request of a connection, and no more than SOON_NS after its end."""
     at = bisect_left(times, row["first_ns"])
     return at < len(times) and times[at] <= row["last_ns"] + SOON_NS
 
 
 def usual_polls(seen: Observed) -> dict[str | None, float]:
-    """Client -> what nine in ten of its Fetch requests take to which it gets a response, at most, ns."""
+    """Client -> the 90th percentile of the latency of its answered Fetch requests, ns."""
     polls = seen.exchanges.filter(seen.exchanges.api == "Fetch", seen.exchanges.outcome == "answered")
     polls = polls.inner_join(seen.connections.select("connection", "closed_ns"), "connection")
     polls = polls.filter((polls.response_first_ns <= polls.closed_ns).fill_null(True))

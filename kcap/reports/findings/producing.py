@@ -441,7 +441,7 @@ def servers_by_formats(seen: Observed) -> tuple[set[tuple[str, int]], set[tuple[
 
 
 def servers_before(seen: Observed) -> set[tuple[str, int]]:
-    """Servers of connections that had begun before the capture: what was said there may have told the broker's release."""
+    """Servers of connections that had begun before the capture: earlier messages there may have shown the broker's release."""
     links = seen.every_link
     chosen = links.filter(links.began != "syn")
     return {(row["server_ip"], row["server_port"]) for row in seen.run(chosen.select(*SERVER).distinct())}

@@ -1,7 +1,7 @@
-"""Errors that no rule of its own judges: what each says, and whether a client gets through all the same.
+"""Errors without a rule of their own: what each means, and whether a client gets through all the same.
 
-Law: any error that a client gets for each of its requests of an API is found, by the rule of its own or by the one here;
-errors that are part of the protocol, or of an administrator's work, are not.
+Law: any error that a client gets for each of its requests of an API is found, by its own rule or by this one; errors that are
+part of the protocol, or of an administrator's work, are not.
 """
 
 from collections import Counter
@@ -24,7 +24,7 @@ JUDGED: Final = frozenset(
     UNKNOWN_TOPIC_OR_PARTITION UNRELEASED_INSTANCE_ID UNSUPPORTED_SASL_MECHANISM UNSUPPORTED_VERSION
     """.split()
 )
-"""Errors of which another rule speaks; those with AUTHORIZATION in their names as well."""
+"""Errors that another rule reports, as it does those with AUTHORIZATION in their names."""
 USUAL: Final = frozenset(
     """
     COORDINATOR_LOAD_IN_PROGRESS DUPLICATE_RESOURCE ELECTION_NOT_NEEDED FENCED_MEMBER_EPOCH FETCH_SESSION_ID_NOT_FOUND
@@ -94,7 +94,7 @@ MEANINGS: Final[Mapping[str, tuple[str, str]]] = {
         "Use another compression.type, or upgrade the older side (zstd needs Produce 7 and Fetch 10, KIP-110).",
     ),
 }  # fmt: skip
-"""Error -> what it says, and what to do. Source: org.apache.kafka.common.protocol.Errors and the KIPs named."""
+"""Error -> what it means, and what to do. Source: org.apache.kafka.common.protocol.Errors and the KIPs named."""
 
 
 @rule(

@@ -23,9 +23,9 @@ from kcap.reports.text import count as counted
 UNSURE: Final = 0.4
 """How often a broker of a cluster is the cause where only requests wait that all replicas have to acknowledge."""
 UNPROVEN: Final = 0.6
-"""How often its followers are, where that is so at several brokers at once."""
+"""How often followers are the cause, where that is so at several brokers at once."""
 FOLLOWED: Final = 0.9
-"""How often followers are whose Fetch leaders wait for."""
+"""How often followers are the cause where leaders wait for their Fetch."""
 REPLICAS: Final = (
     "Compare LocalTimeMs and RemoteTimeMs of Produce at the leader: the first is its own disk, the second the wait for its "
     "followers (kafka-topics.sh --describe --under-replicated-partitions) and for the network to them."

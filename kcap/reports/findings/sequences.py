@@ -1,4 +1,4 @@
-"""Batches of an idempotent producer that are out of order since the broker refused one before them.
+"""Batches of an idempotent producer that are out of order because the broker refused one before them.
 
 In: partitions of Produce requests. Out: the words and the next step of a finding. Law: a batch that was not refused explains
 nothing, and nor do the sequence numbers of another producer id, epoch or partition (KIP-98).

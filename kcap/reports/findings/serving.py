@@ -1,4 +1,4 @@
-"""Brokers and connections: who is slow, what is cut, who waits behind whom."""
+"""Brokers and connections: slow brokers, idle connections that are closed, requests that wait behind others."""
 
 from bisect import bisect_left
 from collections import Counter
@@ -94,8 +94,8 @@ def not_leader(seen: Observed, limit: Mapping[str, float]) -> Found:
 
 
 def served_by_one(seen: Observed) -> set[str]:
-    """Topics with errors of leadership of whose partitions concerned each has one broker alone in the capture, which refused
-    it and served it: nothing shows that a leader moved.
+    """Topics in which one broker alone both refused (with an error of leadership) and served each partition concerned: nothing
+    shows that a leader moved.
     """
     parts, place = seen.parts, ["topic", "partition"]
     parts = parts.filter(parts.topic.notnull(), parts.api.isin(["Produce", "Fetch", "ListOffsets"]))
@@ -111,8 +111,8 @@ def served_by_one(seen: Observed) -> set[str]:
 
 
 def moves(seen: Observed, bad: Any, seconds_: float) -> dict[str, tuple[int, int]]:
-    """Topic -> how many moves all clients learnt of by these errors, each partition by itself, and the most that one client did
-    of one.
+    """Topic -> how many moves all clients learnt of by these errors, summed over partitions, and the most for one client and
+    partition.
     """
     one = ["client_id", "topic", "partition"]
     order = {"group_by": one, "order_by": ["request_first_ns", "connection", "exchange"]}

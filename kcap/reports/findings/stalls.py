@@ -65,9 +65,9 @@ def broker_stall(seen: Observed, limit: Mapping[str, float]) -> Found:
 
 
 def stood_still(seen: Observed, limit: Mapping[str, float]) -> dict[tuple[str, int], Row]:
-    """Brokers that stood still as `broker_stall` says: `silences` with their times, the broker's `usual` time, whether its
-    `followers` may have been what stood still, and a `filter` that picks the requests where they are few. It is looked for once
-    where the limits are those of the rule.
+    """Brokers that stood still as `broker_stall` defines it: `silences` with their times, the broker's `usual` time, whether
+    its `followers` may have been what stood still, and a `filter` that picks the requests where they are few. It is looked for
+    once where the limits are those of the rule.
     """
     usual = limit == RULES["broker-stall"].thresholds
     return seen.once(by_default_limits) if usual else looked_for(seen, limit)

@@ -1,7 +1,7 @@
-"""Requests that clients gave up, and whose fault that may be.
+"""Requests that clients gave up, and what may have caused that.
 
 In: connections and exchanges. Out: findings. Law: what follows from a broker that was away is one finding of that broker's
-clients, below that of the broker; a wait of which another part is the longer one is none of it.
+clients, below that of the broker; a wait whose longer part lies elsewhere is not explained by it.
 """
 
 from collections.abc import Mapping

@@ -422,7 +422,7 @@ def overlap(times: Iterable[tuple[int, int]], first_ns: int, last_ns: int) -> in
 
 
 def displaced(seen: Observed) -> set[str | None]:
-    """Clients the order of whose packets is that of the capture: work may then seem to follow the EndTxn that ended it."""
+    """Clients whose packets the capture itself put out of order: work may then seem to follow the EndTxn that ended it."""
     return {
         client for client, links in seen.links_of.items()
         if sum(link["out_of_order"] or 0 for link in links) > REORDERED * sum(link["retransmitted"] or 0 for link in links)
