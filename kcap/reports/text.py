@@ -300,6 +300,9 @@ REASONS: Final = {
     "hosts_behind_queues": "host{s} whose packets were delayed in the network, after the first ones",
     "polls_left_behind": "Fetch request{s} that clients gave up, after the first ones",
     "quorum_gaps": "period{s} in which no controller led, after the first ones",
+    "polls_cut": "Fetch request{s} cut off by the close of their connections, after the first ones",
+    "sessions": "session{s} that servers closed, after the first ones",
+    "slow_logins": "slow login request{s}, after the first ones",
     "other_hosts": "host{s} of brokers and of TLS, after those with the most retransmissions",
 }  # fmt: skip
 """Reason -> the words for it."""
