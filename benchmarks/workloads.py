@@ -73,8 +73,7 @@ class Writer:
         self, number: int, exchanges: Exchanges, depth: int = 4, last: Callable[[], tuple[bytes, bytes]] | None = None
     ) -> int:
         """Writes one connection with up to `depth` requests in flight; returns the number of exchanges. `last`: what the client
-        sends before its FIN, and the server after that, to which the client responds with RST, as for a closed socket.
-        """
+        sends before its FIN, and the server after that, to which the client responds with RST, as for a closed socket."""
         client, server = struct.pack(">I", 0x0A400000 + number // 20_000), b"\x0a\x01\0\1"
         sides, ports = (client, server), (20_000 + number % 20_000, 9092)
         seq = [1000, 9000]

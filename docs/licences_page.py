@@ -14,8 +14,7 @@ PAGE: Final = ROOT / "docs/licences.md"
 PINNED: Final = re.compile(r"(?m)^([A-Za-z0-9_.-]+)==([^ ;\\]+)")
 KNOWN: Final = {"colorama": "BSD-3-Clause", "contourpy": "BSD-3-Clause"}
 """Licences that the installed package may not show: colorama is installed only on other platforms, and the lock has two
-versions of contourpy for different versions of Python, the older of which says `BSD`.
-"""
+versions of contourpy for different versions of Python, the older of which says `BSD`."""
 SPDX: Final = {
     "MIT License": "MIT",
     "Apache Software License": "Apache-2.0",

@@ -59,8 +59,7 @@ if TYPE_CHECKING:
 
 BYTES_AT_ONCE: Final = "spark.sql.execution.arrow.maxBytesPerBatch"
 """Setting that limits the bytes of a batch for a Python worker. By default Spark limits only the number of rows, and a row with
-a chunk has megabytes.
-"""
+a chunk has megabytes."""
 NO_BOUND: Final = (1 << 31) - 1
 NUMBERS: Final = count()
 CHUNKS: Final = "packets"
@@ -166,8 +165,7 @@ class Scan:
 
     def close(self) -> None:
         """Releases persisted rows and chunks. Stored chunks remain until the session ends, since a shuffle still refers to
-        them.
-        """
+        them."""
         for frame in (*self.retained, *self.rounds.frames):
             frame.unpersist()
         self.retained.clear()
@@ -305,8 +303,7 @@ class PartitionRounds:
         self.summaries: dict[int, RangeSummary] = {}
         self.by_hosts = False
         """Whether all connections between two hosts go to one shard, since a TLS session may resume that of another
-        connection.
-        """
+        connection."""
         self._rounds: list[DataFrame] = []
         self._unstripped: list[DataFrame] = []
         """Unstripped packets of all flows that are in several ranges, once `unstripped_chunks` was called."""

@@ -28,8 +28,7 @@ KINDS: Final[dict[str, pa.DataType]] = {
 }  # fmt: skip
 SEGMENTS: Final = pa.schema([pa.field(name, kind) for name, kind in KINDS.items()])
 """Columns of the table `segments`. `position` is the offset of the packet's record; `window` is -1 if it was cut off;
-`captured` of `length` payload bytes are in the file.
-"""
+`captured` of `length` payload bytes are in the file."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,8 +28,7 @@ JAVA_OPTIONS: Final = (
     "-Darrow.enable_null_check_for_get=false",
 )
 """Options of the Java VM. The thresholds of the C2 compiler are raised twentyfold: in a job of some minutes it costs more than
-it gains. Arrow's own checks for null and bounds are off, since Spark makes them already.
-"""
+it gains. Arrow's own checks for null and bounds are off, since Spark makes them already."""
 ENCRYPTION: Final = "spark.io.encryption.enabled"
 SETTINGS: Final = {
     "spark.driver.extraJavaOptions": " ".join(JAVA_OPTIONS),
@@ -55,8 +54,7 @@ SETTINGS: Final = {
 """Default settings of a local session. Spark's local files are encrypted, since they may have TLS keys: those of a capture in
 persisted chunks, and large key logs in values for workers. The last six settings bound what Spark retains during a session: the
 states of its SQL parser (600 MB after some dozen reports, since their expressions are long), in per cent of the heap, and the
-history for a web page that is off.
-"""
+history for a web page that is off."""
 DAEMON: Final = "spark.python.daemon.module"
 FOUND: Final = "import importlib.util, sys; sys.exit(importlib.util.find_spec('spark_jobs') is None)"
 WRAPPER: Final = """\

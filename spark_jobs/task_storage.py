@@ -72,8 +72,7 @@ def single_row(schema: pa.Schema, **values: Any) -> pa.RecordBatch:
 
 def packed(batch: pa.RecordBatch) -> pa.Buffer:
     """A record batch as bytes, which pass through Spark at almost no cost; Spark's handling of columns costs more than building
-    them.
-    """
+    them."""
     ipc: Any = pa.ipc
     sink: Any = pa.BufferOutputStream()
     with ipc.new_stream(sink, batch.schema, options=ipc.IpcWriteOptions(compression="lz4")) as stream:

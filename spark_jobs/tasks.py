@@ -29,8 +29,7 @@ LOCAL: Final = -2
 """Value of `shard` for the connections that are in a single range."""
 CHUNK: Final[dict[str, pa.DataType]] = {**STORED, "columns": pa.int64(), "carried": pa.int64()}
 """Columns for a chunk: its compressed columns followed by the captured bytes of its packets. `columns` and `carried` are the
-sizes of both; `carried` is null if the packets are read from the files.
-"""
+sizes of both; `carried` is null if the packets are read from the files."""
 CODEC: Final = "zstd"
 PARTITIONED: Final = pa.schema({"unit": pa.int32(), "shard": pa.int32(), "latest": pa.int64(), "number": pa.int64(), **CHUNK})
 """Chunks of shards, and summaries of ranges."""
@@ -44,8 +43,7 @@ class PartitionRanges:
     tasks: Sequence[PartitionTask]
     folder: str | None = None
     """Folder for chunks without packet bytes, if all tasks run on this machine. Chunks with packet bytes go through Spark: this
-    takes more copies, but Spark releases them before the session ends.
-    """
+    takes more copies, but Spark releases them before the session ends."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Returns chunks and summaries of the tasks with these indexes."""

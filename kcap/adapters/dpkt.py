@@ -55,8 +55,7 @@ def to_dpkt(time_ns: int, data: bytes, link: int) -> tuple[Decimal, Any]:
 
 def nanoseconds(time: float | Decimal) -> int:
     """Nanoseconds of dpkt's times: Decimals for nanosecond files, else floats, which have microsecond precision in this
-    century.
-    """
+    century."""
     if isinstance(time, Decimal):
         return int((time * SECOND_NS).to_integral_value())
     return round(time * 1_000_000) * 1000

@@ -204,8 +204,7 @@ def when(first: int | None, last: int | None) -> str:
 
 def uri(name: str) -> str:
     """A file's name as a relative URI reference (RFC 3986): characters that a URI does not allow are percent-encoded byte by
-    byte.
-    """
+    byte."""
     from urllib.parse import quote
 
     return quote(os.fsencode(name.replace("\\", "/")), safe="/")

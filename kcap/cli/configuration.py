@@ -56,9 +56,7 @@ def settings() -> dict[str, Any]:
 
 
 def rule_thresholds() -> dict[str, dict[str, float]]:
-    """Thresholds from the configuration, by rule. Raises UsageError for an unknown rule or threshold, or a value that is not a
-    number.
-    """
+    """Thresholds from the configuration, by rule. Raises UsageError for unknown rules or thresholds, and invalid values."""
     from kcap.reports.findings.report import rules
     from kcap.reports.findings.thresholds import thresholds_of
 

@@ -131,8 +131,7 @@ def api_key_of(text: str) -> int:
 
 def unframed(data: bytes, is_request: bool, key: int | None, version: int | None) -> tuple["Message", int]:
     """The message, and the number of bytes before its frame. A right length prefix is split off, unless the bytes decode
-    completely only with it.
-    """
+    completely only with it."""
     from kcap.decode.message import decode_request, decode_response
 
     def decode(frame: bytes) -> "Message":

@@ -63,8 +63,7 @@ def document(result: Row, wanted: Sequence[str] = ()) -> Document:
 
 def verdict(rows: list[Row]) -> str:
     """What the first group lost, which is the one with the most expensive rebalances, and how many commits of all groups
-    failed.
-    """
+    failed."""
     if not rows:
         return "no consumer group was found"
     worst, many = rows[0], len(rows) > 1

@@ -107,8 +107,7 @@ def keys(command: F) -> F:
 
 def inputs(command: F, *, tables: bool = False, jobs: bool = True) -> F:
     """Adds FILE..., -r, -d, --not-kafka, --tls-keylog and --jobs. `tables`: saved tables are accepted too; `jobs`: the command
-    benefits from two processes.
-    """
+    benefits from two processes."""
     for decorator in (
         *([processes] if jobs else []),
         keys,

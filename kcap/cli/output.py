@@ -311,8 +311,7 @@ def make_writer(
 
 def reported(reading: CapturePass | None, *, found: bool = False) -> int:
     """Reports what a capture has instead of Kafka, unless something was `found`, and which files could not be read; returns the
-    exit code. None stands for saved tables, for which there is nothing to report.
-    """
+    exit code. None stands for saved tables, for which there is nothing to report."""
     if reading is None:
         return 0
     if not reading.analyzer.kafka_connections and not found:

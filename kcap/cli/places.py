@@ -59,9 +59,7 @@ class Invocation(click.Context):
             return super().invoke(callback, *args, **kwargs)
 
     def _remembered(self) -> Iterator[tuple[click.Parameter, str]]:
-        """Captures of -r, key logs and private keys, which are not parameters of the command
-        (`kcap.cli.options.remembered`).
-        """
+        """Captures of -r, key logs and private keys: no parameters of the command (`kcap.cli.options.remembered`)."""
         for parameter in (one for one in self.command.params if isinstance(one.type, Reads | click.Path)):
             yield from ((parameter, path) for path in self.meta.get(f"kcap.{parameter.name}", ()))
 

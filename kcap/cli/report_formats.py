@@ -25,8 +25,7 @@ from kcap.reports.text import UNLIMITED, Aim, Style, Target, TextColumn, clock, 
 HEIGHT: Final = 40
 LONG, NAMES, DENSE = 40, 25, 14
 """Lengths from which cells of an HTML table are wrapped, and from which they may also be wrapped within a name; number of
-columns from which its type is small.
-"""
+columns from which its type is small."""
 LEADS: Final = 200
 """Number of rows of a page, from the first on, whose numbers link to their exchanges."""
 TITLE: Final = 100
@@ -131,9 +130,7 @@ def style_of(output: str | None) -> Style:
 
 
 def screen_width(limited: bool | None = None) -> int:
-    """Columns of the terminal; `UNLIMITED` if text is not `limited` to it, which is the default if standard output is not a
-    terminal.
-    """
+    """Columns of the terminal; `UNLIMITED` if text is not `limited` to it, by default if there is no terminal."""
     import shutil
 
     limited = is_terminal(None) if limited is None else limited
@@ -291,9 +288,7 @@ def wrapping(texts: Sequence[str]) -> str:
 
 
 class Leads:
-    """Collects the links of the numbers on a page: for each row the commands that show what they count, and some of the
-    exchanges.
-    """
+    """Collects the links of a page's numbers: for each row, commands that show what they count, and some exchanges."""
 
     def __init__(self, document: Document) -> None:
         self._document = document

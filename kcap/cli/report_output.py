@@ -29,8 +29,7 @@ def formatted(
     pictures: Callable[[Row], Sequence[str]] = lambda _result: (), files: Sequence[str] = (),
 ) -> str:  # fmt: skip
     """The report in a format. `output` is the file for text, None for standard output. HTML has the pictures, and commands for
-    the captures `files`.
-    """
+    the captures `files`."""
     if form == "json":
         return json_text(result) + "\n"
     if form == "csv":

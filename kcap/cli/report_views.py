@@ -403,8 +403,7 @@ def errors(result: Row, _style: Style, by: Sequence[Key], files: Sequence[str]) 
 
 def topics(result: Row, _style: Style, by: Sequence[Key], files: Sequence[str]) -> Document:
     """The document: the verdict, which clients write and read which topic, the busiest partitions, lag of groups, and requests
-    to brokers that do not lead.
-    """
+    to brokers that do not lead."""
     keys = of_exchanges(by)
     writes, reads, bad = below(keys, WRITES), below(keys, READS), below(keys, drill_down.ANY_ERROR)
     columns = [

@@ -116,8 +116,7 @@ def duration(text: str) -> int:
 
 def move(made: str, name: str, *, private: bool = False) -> None:
     """Gives a file its name; only its owner can read a `private` one. Raises OutputError if the name cannot be used, UsageError
-    if an input has it.
-    """
+    if an input has it."""
     from kcap.output.sink import mode_of
 
     refuse_input(name)

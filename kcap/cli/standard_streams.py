@@ -15,8 +15,7 @@ from kcap.runtime import give_up
 
 MODES: Final = ((0, os.O_RDONLY), (1, os.O_RDONLY), (2, os.O_WRONLY))
 """Number of a standard stream -> mode in which /dev/null replaces it. Writing to a closed standard output must fail, since
-otherwise the output would seem to be written.
-"""
+otherwise the output would seem to be written."""
 
 
 def open_closed() -> None:

@@ -86,8 +86,7 @@ def run(
 ) -> int:
     """Show which client uses which versions with which broker, what breaks on another release of Kafka (--target), and why
     connections failed. --connection shows the negotiation of one connection step by step. A FILE may also be the folder that
-    the job ingest wrote.
-    """
+    the job ingest wrote."""
     from kcap.runtime import for_tables, release_reading
 
     for_tables()

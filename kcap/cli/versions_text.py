@@ -68,8 +68,7 @@ BROKERS: Final = [
 
 def report(made: Row, style: Style, *, every: bool = False) -> list[str]:
     """The whole report: the summary, failures, the clients, what breaks, the brokers, the facts. `every`: no rows
-    are combined.
-    """
+    are combined."""
     out = [line for text in made["answer"] for line in wrapped(clean(text), style.width, INDENT)] + [""]
     out += failures(made, style, digest.EVERYTHING if every else digest.DIAGNOSES_SHOWN)
     clients, more = digest.clients(made, every=every)

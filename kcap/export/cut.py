@@ -26,8 +26,7 @@ from kcap.tls.secrets import Secrets
 
 LEAD = 1
 """Number of packets with data of each side at the beginning of a connection, which show that it is Kafka and which ids to
-expect.
-"""
+expect."""
 ROUNDS = 7
 """Maximum number of additions: names, then connections, then connections of the exchanges with those names."""
 Watch = Callable[[CapturePass], None]

@@ -44,8 +44,7 @@ class HeaderEraser:
 
     def erased(self, flow: bytes, seq: int, payload: bytes, known: tuple[int, bool] | None = None) -> bytes:
         """The replacement of the payload's first bytes; empty if these are not a header. `known`: bytes of the header and
-        whether it is text, if the whole stream was read before.
-        """
+        whether it is text, if the whole stream was read before."""
         one = self._flows.setdefault(flow, Beginning(seq))
         if one.header is None and known is not None:
             one.header = header_without_addresses(*known)

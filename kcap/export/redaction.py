@@ -164,8 +164,7 @@ def hide(made: RedactionPlan, buffer: bytearray, start: int, end: int) -> None:
 
 def _batch(batch: Node, buffer: bytearray, made: RedactionPlan) -> None:
     """Zeroes the records of a batch of any format and sets its checksum; the marker at a transaction's end is Kafka's own and
-    remains.
-    """
+    remains."""
     fields: dict[str, Node] = {child.name: child for child in batch.children}
     attributes = fields.get("attributes")
     if attributes is not None and "control" in attributes.words:

@@ -44,8 +44,7 @@ class Rewritten:
     packets: int = 0
     left_out: int = 0
     """Number of packets that cannot be changed safely: IP fragments, tunnels under other addresses, other protocols
-    than TCP.
-    """
+    than TCP."""
     compressed: int = 0
     """Number of batches whose records can no longer be decompressed."""
     encrypted: int = 0
@@ -93,8 +92,7 @@ class Half:
 
 def between(pieces: Sequence[tuple[int, bytes]], start: int, end: int) -> Iterator[tuple[int, int, bytes]]:
     """The parts of ordered pieces from `start` to `end`: where each part begins and ends, relative to `start`, and
-    its bytes.
-    """
+    its bytes."""
     for at in range(max(bisect_right(pieces, (start, b"")) - 1, 0), len(pieces)):
         where, value = pieces[at]
         if where >= end:

@@ -39,8 +39,7 @@ NAMED: Final = "topics"
 """Column with names that may come from elsewhere in the capture."""
 HANDSHAKE_LEAD: Final = 24
 """Number of packets with data, of each side, of a TLS handshake that is included because another connection resumes its
-session.
-"""
+session."""
 
 
 class Intervals:

@@ -31,8 +31,7 @@ class CutCheck:
 
 def check(path: str, picked: Selection, options: Options | None, again: CutCheck | None = None) -> CutCheck:
     """Reads the part like any other capture and compares its rows. `again`: the check of a smaller part; connections whose rows
-    were equal in it are not compared again.
-    """
+    were equal in it are not compared again."""
     wanted = {uid: (set(chosen.said.whole), set(chosen.said.nameless)) for uid, chosen in picked.chosen.items()}
     if again is not None:
         wanted = {uid: wanted[uid] for uid in again.broken | again.nameless}

@@ -27,8 +27,7 @@ RANGE: Final = Struct(">hhh")
 
 class Offer:
     """First and last version of each API that a broker names. It is packed, since the responses of unknown peers may all differ
-    and a dictionary takes thirty times as much memory.
-    """
+    and a dictionary takes thirty times as much memory."""
 
     __slots__ = ("packed",)
 
@@ -50,9 +49,7 @@ def unpacked(packed: bytes) -> Mapping[int, tuple[int, int]]:
 
 
 def offer_of(body: bytes, version: int) -> Offer | None:
-    """The offer in the body of a response to an ApiVersions request of that version; None for an error, or for a truncated
-    body.
-    """
+    """The offer in the body of a response to an ApiVersions request of that version; None if it is an error or truncated."""
     plan = plan_for(API_VERSIONS, response_version(API_VERSIONS, version, body), RESPONSE)
     if plan is None:
         return None

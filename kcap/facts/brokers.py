@@ -220,8 +220,7 @@ class Brokers:
 
 class Claims:
     """Which broker each server may be: the one on its own list with its port, under a host name that is not resolved. Law: the
-    cost of a new fact depends on what it changes, not on the number of servers.
-    """
+    cost of a new fact depends on what it changes, not on the number of servers."""
 
     def __init__(self, clusters: Mapping[Server, Set[str]]) -> None:
         """`clusters`: those that servers name as their own."""
@@ -230,9 +229,7 @@ class Claims:
         self._mine: dict[Server, tuple[int, str] | None] = {}
         """Node and host of the one broker with the server's port; None if there are several."""
         self._having: Counter[tuple[Claim, str | None]] = Counter()
-        """Number of servers with a claim, by the clusters that they name as their own, with None for no cluster and `ANY` for
-        all.
-        """
+        """Number of servers with a claim, by the clusters that they name as their own; None for none, `ANY` for all."""
         self._by_host: dict[str, list[Server]] = {}
         """Servers that had a claim to a broker of this host."""
         self._resolved: set[str] = set()

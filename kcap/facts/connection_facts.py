@@ -147,8 +147,7 @@ class FactsOfConnections:
 
     def forget_idle(self, time_ns: int) -> bool:
         """Forgets connections without a row for CONNECTION_IDLE_NS (Kafka closes idle ones after a sixth of that), and facts
-        that no other connection has. Returns whether that was due.
-        """
+        that no other connection has. Returns whether that was due."""
         if time_ns - self.begun_ns < limits.CONNECTION_IDLE_NS:
             return False
         self._older, self._recent, self.begun_ns = self._recent, NumbersOfUids(), time_ns

@@ -36,9 +36,7 @@ class Positions:
     def fetched(
         self, connection: str, session_id: int, epoch: int, named: Mapping[Partition, int], answered_id: int | None
     ) -> Mapping[Partition, int]:
-        """Observes an exchange: `named` are the offsets of its request, `answered_id` the session of its response, None for
-        none.
-        """
+        """Observes an exchange: `named` are the offsets of its request, `answered_id` the session of its response or None."""
         if epoch <= FIRST_EPOCH:
             self._drop((connection, session_id))
             if epoch == FIRST_EPOCH and answered_id:

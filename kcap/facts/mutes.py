@@ -31,9 +31,7 @@ class QuotaMutes:
         self.until = {uid: until for uid, until in self.until.items() if until > before_ns}
 
     def observe(self, columns: "BatchColumns") -> "tuple[Int64s, Int64s]":
-        """Observes a batch; returns each row's time of silence after an earlier throttle, and its throttle before
-        the response.
-        """
+        """Observes a batch; returns each row's silence after an earlier throttle, and its throttle before the response."""
         muted, throttled = np.zeros(columns.size, np.int64), np.zeros(columns.size, np.int64)
         throttle = columns.throttle.filled()
         if throttle.any() or self.until:

@@ -74,9 +74,7 @@ class OfferHistory:
         return True
 
     def continues(self, server: Server, times: "Int64s", offer: Offer) -> bool:
-        """Adds equal offers, in order of time, if they continue the server's last ones or are its first; returns whether they
-        do.
-        """
+        """Adds equal offers, in order of time, if they continue the server's last ones or are its first; returns whether."""
         first, last = int(times[0]), int(times[-1])
         runs = self._runs.setdefault(server, [Run(first, last, offer)])
         if runs[-1].offer.packed != offer.packed or first < runs[-1].since:

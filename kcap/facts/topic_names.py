@@ -43,8 +43,7 @@ DeleteShareGroupOffsetsResponse    0   responses                                
 TopicRecord                        0                                                          name
 """
 """Message, first version that has both, structs that have them, the field of the name beside `topicId`. A test compares it with
-every schema.
-"""
+every schema."""
 
 
 def _read() -> dict[str, list[tuple[int, tuple[str, ...], str]]]:
@@ -101,8 +100,7 @@ ControllerRegistration  request   others  -             controllerId  listeners
 UpdateMetadata          request   others  liveBrokers   id            endpoints
 """
 """API, side, whether the server itself is on the list, structs of brokers, the field of the node id, and, if a broker has
-several addresses, the array of these.
-"""
+several addresses, the array of these."""
 LISTINGS: Final = _listings()
 
 

@@ -59,8 +59,7 @@ class TrackedRows:
 
     def contents(self, columns: "BatchColumns", side: int) -> "Int64s":
         """Numbers of the bodies of one side; equal bodies have equal numbers. NO_BODY without a body, ELSEWHERE for bodies of
-        an earlier batch.
-        """
+        an earlier batch."""
         starts, ends = self.spans[2 * side : 2 * side + 2]
         numbers, _ = encoded(Pool(np.frombuffer(columns.batch.bodies.arena, np.uint8)), np.maximum(starts, NO_BODY), ends)
         numbers[starts < NO_BODY] = ELSEWHERE

@@ -69,8 +69,7 @@ class Reread(Protocol):
 
     def __call__(self, batch: "RowBatch", at: int, side: str, following: Sequence[tuple[int, str]] = ()) -> "Message | None":
         """None if it cannot be read. `following`: further rows and sides that are read next; data that overlaps them in the
-        file is read once for all.
-        """
+        file is read once for all."""
 
 
 class Fact(Flag):
@@ -156,8 +155,7 @@ class MetadataTracker:
 
     def __init__(self, report: Report | None = None, reread: Reread | None = None, *, partial: bool = False) -> None:
         """`report` receives oddities; `reread` reads messages that are too large for a batch. `partial`: it observes only some
-        of the capture's connections, so that offers on others count only in the backfill.
-        """
+        of the capture's connections, so that offers on others count only in the backfill."""
         self.connections = FactsOfConnections()
         self.mutes = QuotaMutes()
         self.offers = OfferHistory()
@@ -190,9 +188,7 @@ class MetadataTracker:
 
     # -- a batch ------------------------------------------------------------------------------------------------------
     def observe(self, columns: "BatchColumns", needs: Fact = EVERY_FACT, files: Iterable[CaptureFile] = ()) -> RowContext:
-        """Observes a batch, once, and returns the facts that hold for its rows. `files`: those of the capture, for
-        host names.
-        """
+        """Observes a batch, once; returns the facts that hold for its rows. `files`: of the capture, for host names."""
         self._forget_idle(int(columns.number("response_last_ns").filled().max(initial=0)))
         self.fresh_offers, self.constants = [], columns.constants
         self._take_host_names(files)
@@ -588,7 +584,6 @@ class Changes:
     """ApiVersions exchanges that were read together, and the facts of each alone, by number."""
     steps: "list[tuple[Int64s, Int64s, Int64s]]" = field(default_factory=list)
     """Connections that have only such exchanges and had no facts before. First for the first exchange of each, then for the
-    second ones and so on: the connections, the rows, and the facts from these rows on.
-    """
+    second ones and so on: the connections, the rows, and the facts from these rows on."""
     several: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
     """Other connections: rows and facts, in order."""

@@ -58,9 +58,7 @@ def _clients_below() -> "Int64s":
 CLIENTS_BELOW: Final = _clients_below()
 """API key -> the first version that no client sends."""
 GONE: Final = _gone()
-"""APIs that the newest release does not have. A broker that does not name one of them is too new; for any other API it is too
-old.
-"""
+"""APIs that the newest release lacks. A broker that does not name one of them is too new; for other APIs, too old."""
 
 
 class Offered:
@@ -206,8 +204,7 @@ def final_verdict(
     software: Software | None,
 ) -> int:
     """A verdict with the present facts: the offer that counts for the row, what all offers of its server have in common, and
-    the versions that the software has used.
-    """
+    the versions that the software has used."""
     if verdict in (NONE, UNNEGOTIATED) and offer is not None:
         first, last = offer.ranges.get(key, (ABSENT, ABSENT))
         if last == ABSENT:
@@ -285,8 +282,7 @@ class VersionClassifier:
         kinds: "tuple[Int64s, Int64s, Int64s, Bools]",
     ) -> "Int64s":
         """The verdict of each kind of row: state of the connection, server with the offer that counts, API and version, whether
-        it began before the capture.
-        """
+        it began before the capture."""
         state, by, call, midstream = kinds
         codes = np.array(calls, np.int64)[call]
         valid = codes >= 0

@@ -84,8 +84,7 @@ ALIASES: Final[dict[str, tuple[str, ...]]] = {
     "frame.file": ("capture",),
 }
 """Other names for columns; several columns are alternatives. An exchange has packets in both directions, so Wireshark's source
-and destination are either end.
-"""
+and destination are either end."""
 
 LENGTH: Final = "kafka.len"
 """The values of both length prefixes: the frame's bytes less the prefix itself."""

@@ -60,8 +60,7 @@ NAMES: Final = {
 @cache
 def parser() -> Lark:
     """The parser. Its tables are cached between runs: making them takes 30 ms, reading them 2 ms. lark makes them again if the
-    grammar, lark or Python changes. They are a pickle, so only a folder that this user alone can write is trusted.
-    """
+    grammar, lark or Python changes. They are a pickle, so only a folder that this user alone can write is trusted."""
     folder = private_folder("filters")
     kept = str(folder / "tables") if folder is not None else False
     return Lark(GRAMMAR, parser="lalr", lexer="contextual", propagate_positions=True, maybe_placeholders=False, cache=kept)

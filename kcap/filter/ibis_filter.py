@@ -75,8 +75,7 @@ class _Predicate:
 
     def opposite(self, tree: Filter) -> Any:
         """The negation of a condition. DuckDB takes 11 s for 50 nested negations, and no time if they are at the
-        single tests.
-        """
+        single tests."""
         if isinstance(tree, And):
             return self.opposite(tree.left) | self.opposite(tree.right)
         if isinstance(tree, Or):

@@ -118,8 +118,7 @@ NO_ERROR: Final[dict[tuple[str, ...], str | int]] = {("error",): "NONE", ("error
 
 def joined(join: Callable[[Filter, Filter], Filter], conditions: Sequence[Filter]) -> Filter:
     """Conditions of a chain as a tree of minimum depth. Code that walks a tree is recursive, in SQL engines and `repr` too, and
-    a chain may have a thousand conditions.
-    """
+    a chain may have a thousand conditions."""
     if len(conditions) == 1:
         return conditions[0]
     half = (len(conditions) + 1) // 2

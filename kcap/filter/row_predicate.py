@@ -172,8 +172,7 @@ def within(text: str, network: Network) -> bool:
 
 def condition(tree: Filter | None) -> Callable[..., bool]:
     """The filter as a condition on a row by column name, with the row's body if the filter tests it; None selects
-    everything.
-    """
+    everything."""
 
     def passes(row: Mapping[str, Any], body: Body | None = None) -> bool:
         if tree is None:

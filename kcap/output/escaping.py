@@ -27,8 +27,7 @@ def json_text(value: Any, **layout: Any) -> str:
 
 def visible(text: str) -> str:
     """The text with unprintable characters as Python escapes: `\\x1b`, `\\u202e`. Bytes of a file name that are not UTF-8 are
-    shown as bytes: `\\xff`.
-    """
+    shown as bytes: `\\xff`."""
     return text if text.isprintable() else "".join(map(_visible, text))
 
 

@@ -88,9 +88,7 @@ STAYS: Final = (
     "connection", "exchange", "error", "kind", "why", "reason", "outcome", "result", "api", "api_version", "version",
     "versions", "chosen", "verdict", "port", "server_port", "client_port", "server", "client", "topic", "partition",
 )  # fmt: skip
-"""Columns that are omitted last on a narrow terminal, the first of these last of all; of all others the rightmost is omitted
-first.
-"""
+"""Columns that are omitted last on a narrow terminal, the first of these last of all; others go from the right."""
 
 
 def duration(nanoseconds: int | None) -> str:

@@ -115,8 +115,7 @@ def new_file(path: str, *, private: bool = False) -> Iterator[BinaryIO]:
 @contextmanager
 def new_folder(path: str) -> Iterator[str]:
     """A folder that appears when the block ends without an exception. Raises OutputError if a folder with content exists, since
-    parts of two captures would be mixed; UsageError if that is an input.
-    """
+    parts of two captures would be mixed; UsageError if that is an input."""
     refuse_input(path, folder=True)
     target = os.path.realpath(path)
     if os.path.isdir(target) and os.listdir(target):
@@ -129,9 +128,7 @@ def new_folder(path: str) -> Iterator[str]:
 
 @contextmanager
 def compressed(sink: BinaryIO, how: str | None) -> Iterator[BinaryIO]:
-    """A stream that compresses its bytes and writes them to `sink`: `gzip` (RFC 1952, without name and time), `zstd` (RFC 8878)
-    or None.
-    """
+    """A stream that writes to `sink` with compression: `gzip` (RFC 1952, without name and time), `zstd` (RFC 8878), None."""
     if how is None:
         yield sink
     elif how == "gzip":
@@ -149,8 +146,7 @@ def compressed(sink: BinaryIO, how: str | None) -> Iterator[BinaryIO]:
 @contextmanager
 def beside(target: str, make: Callable[[str, str, str], Made], undo: Callable[[Made], None], name: str) -> Iterator[Made]:
     """A temporary file or folder beside its destination, removed if the block fails. An interrupt during its creation is
-    delayed until it can be removed. Raises OutputError with `name`.
-    """
+    delayed until it can be removed. Raises OutputError with `name`."""
     with output_errors(name):
         before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
         try:

@@ -12,9 +12,7 @@ import pyarrow as pa
 from kcap.arrays.arrow import Array
 
 CLOCKS: Final = ("utc", "local", "epoch", "relative", "delta")
-"""RFC 3339 in UTC; the same in the zone of this machine; seconds since the epoch, since the first packet, since the previous
-row.
-"""
+"""RFC 3339 in UTC, or in the zone of this machine; seconds since the epoch, the first packet, the previous row."""
 SECONDS: Final = pa.decimal128(20, 6)
 
 
@@ -52,8 +50,7 @@ def timed(batches: Iterable[pa.RecordBatch], clock: str, first_ns: Callable[[], 
 
 def by_second(times: Any, form: str) -> tuple[list[str], list[int], list[int]]:
     """The distinct seconds of a column of times in microseconds, formatted by `strftime`; the number of each time's second
-    among these; and its microseconds.
-    """
+    among these; and its microseconds."""
     import numpy as np
 
     from kcap.arrays.vectors import grouped

@@ -148,8 +148,7 @@ class Fields:
         length: Callable[[str, int], int] = lambda *_: 0,
     ) -> None:  # fmt: skip
         """`began` returns the time of the capture's first packet, in nanoseconds since the epoch; `length` the bytes on the
-        wire of a packet of a file.
-        """
+        wire of a packet of a file."""
         self._sink = sink
         self._layout = layout
         self._began = began

@@ -25,8 +25,7 @@ MISSING: Final = ("client_missing", "server_missing")
 
 def no_kafka_sentence(packets: int, phases: Counter[str], weirds: Iterable[tuple[Weird, int]] = ()) -> str:
     """What a capture has instead of Kafka, and what may make it readable. `phases`: connections by their protocol; `weirds`
-    show why given keys do not help.
-    """
+    show why given keys do not help."""
     if not phases:
         return f"no Kafka found: {packets:,} packet{'' if packets == 1 else 's'} and no TCP connection with data among them"
     details = [weird.detail for weird, _ in weirds if weird.kind is WeirdKind.NOT_KAFKA]

@@ -120,8 +120,7 @@ class Tsv(Csv):
 
 def buffered(sink: OutputSink) -> pa.NativeFile:
     """A stream of Arrow that gathers pieces before it calls the sink: a call of a Python object takes Arrow some 20 us, and a
-    row group or batch of exchanges has some 400 pieces.
-    """
+    row group or batch of exchanges has some 400 pieces."""
     stream: Any = Counted(sink)
     return pa.BufferedOutputStream(pa.PythonFile(stream, mode="w"), BUFFERED)
 
@@ -198,8 +197,7 @@ class Parquet:
     ) -> None:
         """`compression`: `none` for files that are read soon and removed. `group`: rows of a row group, by default `ROW_GROUP`.
         `threaded`: a thread writes a row group while the next one is gathered. Dictionary-encoded texts are plain texts to
-        readers of the file.
-        """
+        readers of the file."""
         # `pyarrow.parquet`, which wraps it, loads file systems and their TLS: 2 % of a small report.
         from pyarrow._parquet import ParquetWriter
 

@@ -73,6 +73,5 @@ def inflated_size(codec: int, packed: memoryview, size: int) -> int | None:
 
 def count_wrapped(buffer: Buffer, start: int, end: int, body_end: int) -> int:
     """Records in the compressed magic 0 or 1 message at `buffer[start:end]` (a span of `Projection.wrapped`), as many as could
-    be read within the bounds of decompression; 0 where the body ends inside of the message, as `decode_records` has it.
-    """
+    be read within the bounds of decompression; 0 where the body ends inside of the message, as `decode_records` has it."""
     return 0 if end > body_end else legacy.count_of(bytes(buffer[start:end]), 0, end - start)

@@ -32,9 +32,7 @@ class CaptureQuality:
     details: Counter[str] = field(default_factory=Counter)
     connections: Counter[str] = field(default_factory=Counter)
     ledger: dict[str, Counter[str]] = field(default_factory=lambda: {side: Counter() for side in SIDES})
-    """Stream bytes of Kafka connections: captured = framed + skipped + opaque + pending. Missing bytes are counted beside
-    these.
-    """
+    """Stream bytes of Kafka connections: captured = framed + skipped + opaque + pending; and missing bytes."""
     unbalanced: int = 0
     """Sides of connections whose ledger does not add up. A number above zero is a bug of kcap."""
     outcomes: Counter[str] = field(default_factory=Counter)

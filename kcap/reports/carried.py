@@ -18,9 +18,7 @@ Places = dict[tuple[str, int], set[tuple[Any, ...]]]
 PROOF: Final = 10
 """Number of requests that must all be forwarded before it cannot be chance: each lies within the time of its counterpart."""
 UNDER_WAY: Final = 8
-"""Number of requests that one side may have more than the other, because they were in flight when the capture began
-or ended.
-"""
+"""Number of requests that only one side may have, because they were in flight when the capture began or ended."""
 
 
 class Pair(NamedTuple):
@@ -64,8 +62,7 @@ def server(row: Row) -> Server:
 def candidates(rows: list[Row]) -> list[tuple[Row, Row]]:
     """Pairs of connections of one client id to two servers, with nearly the same number of exchanges, of which the second
     begins during the first. For each connection these are the latest few that began before it, those with the most exchanges
-    first. Connections that began before the capture have no order.
-    """
+    first. Connections that began before the capture have no order."""
     found: list[tuple[Row, Row]] = []
     by_client: dict[str, list[Row]] = {}
     for row in rows:
@@ -93,8 +90,7 @@ def near(back: Row, others: Iterable[Row]) -> Iterator[Row]:
 def aligned(first: list[Row], second: list[Row], places: Places, midstream: bool) -> tuple[list[tuple[Row, Row]], int]:
     """The requests of one connection, each with the request of the other that forwards it, and the number of these pairs that
     are known to concern the same offsets. Nothing if a request is not forwarded. If the connections began before the capture,
-    one side may lack a few requests.
-    """
+    one side may lack a few requests."""
     for shift in sorted(range(-UNDER_WAY, UNDER_WAY + 1), key=abs) if midstream else (0,):
         both = list(zip(first[max(shift, 0) :], second[max(-shift, 0) :]))
         if all(carries(one, two) for one, two in both):
@@ -117,8 +113,7 @@ def same_positions(places: Places, both: list[tuple[Row, Row]]) -> int | None:
 
 def carries(one: Row, two: Row) -> bool:
     """Whether the second of two requests may be the first one forwarded: sent later, answered earlier, and with the same
-    correlation id and size where the rows have these.
-    """
+    correlation id and size where the rows have these."""
     alike = all(one.get(name) == two.get(name) for name in ("api", "api_version", "correlation_id", "request_bytes"))
     until, earlier = one["response_last_ns"], two["response_last_ns"]
     return (

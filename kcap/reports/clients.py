@@ -58,8 +58,7 @@ def topics_of(rows: Any, by: list[str]) -> Any:
 
 def with_control_records(tables: Tables) -> Any:
     """Exchanges with the number of their control records, which end transactions or are otherwise not delivered to
-    applications; `record_count` includes these. The number is null for exchanges without partitions.
-    """
+    applications; `record_count` includes these. The number is null for exchanges without partitions."""
     import ibis
 
     parts = tables.partitions

@@ -51,8 +51,7 @@ RAFT: Final = "raft-client-"
 OWN_CLIENTS: Final = ("ReplicaFetcherThread-", RAFT, "AddPartitionsManager-client-", "Persister-client-")
 """Prefixes of the client ids of brokers and controllers: those that copy logs from their leaders (ReplicaFetcherBlockingSend,
 KafkaRaftManager), that verify whether a transaction is open (AddPartitionsToTxnManager, KIP-890), and that store the state of
-share groups (PersisterStateManager, KIP-932).
-"""
+share groups (PersisterStateManager, KIP-932)."""
 BROKER: Final = "broker-"
 BROKER_THREADS: Final = ("-fetcher-", "-txn-marker-sender")
 """Prefix of other client ids since 0.11, and what may follow it: threads that copy logs and threads that end transactions.
@@ -96,9 +95,7 @@ class ReportRequest:
     listed: int = 0
     """Number of exchanges to list for each group (`kcap.reports.listing`)."""
     busiest: int | None = None
-    """Number of groups to compute, those with most time or most requests, in reports that observe it: memory grows
-    with groups.
-    """
+    """Number of groups to compute, those with most time or requests, in reports that observe it: it bounds memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +115,7 @@ class Tables:
 
     @classmethod
     def under(cls, every: Any, selected: Any, partitions: Any) -> "Tables":
-        """The tables of all exchanges, with `selected` restricted by the filter; `selected` is `every` if there is
-        no filter.
-        """
+        """The tables of all exchanges; `selected` is restricted by the filter, and is `every` if there is none."""
         if partitions is None or selected is every:
             return cls(every, selected, partitions)
         return cls(every, selected, partitions.semi_join(selected.select(*KEY), list(KEY)), partitions)
@@ -142,8 +137,7 @@ class Report:
     build: Callable[[Tables, ReportRequest], Expressions]
     finish: Callable[[Results, ReportRequest], Row]
     """Returns the keys that the result has beside `report` and `captures`: all rows in order, `left_out` with all reasons, also
-    those with a count of zero, and the report's own keys.
-    """
+    those with a count of zero, and the report's own keys."""
     partitions: tuple[str, ...] = ()
     """Columns of partitions that it uses if they are available."""
     joined: bool = False
@@ -294,9 +288,7 @@ class Grouping:
         return [f"by_{key.name}" for key in self.keys]
 
     def rows(self, rows: Any) -> Any:
-        """The rows with `by_NAME` for each key. A row is repeated for each entry of a list, and omitted if the list
-        is empty.
-        """
+        """The rows with `by_NAME` for each key. A row is repeated for each entry of a list, omitted if it is empty."""
         for key in self.keys:
             if key.step_ns:
                 at = time_of(rows)
@@ -378,8 +370,7 @@ def first_of(rows: Any, by: Sequence[str], value: Any) -> Any:
 
 def slowest(rows: Any, value: Any) -> Any:
     """The key of the exchange with the largest value in each aggregated group; null without a value. Ties are resolved as in
-    `first_of`, without sorting.
-    """
+    `first_of`, without sorting."""
     import ibis
 
     return ibis.struct({"value": -value, **{name: rows[name] for name in KEY}}).min(where=value.notnull())

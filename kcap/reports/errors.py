@@ -34,8 +34,7 @@ from kcap.reports.text import story
 SECOND: Final = 1_000_000_000
 STORM: Final = 10
 """Number of equal errors within one second that shows that a client does not wait between its retries (retry.backoff.ms is 100
-ms).
-"""
+ms)."""
 
 
 def is_error(rows: Any) -> Any:
@@ -52,8 +51,7 @@ def of_partitions(tables: Tables) -> Any:
 
 def failed(tables: Tables, request: ReportRequest) -> tuple[Any, Any, Grouping]:
     """The rows with an error, by group and by themselves, and the grouping. The rows are exchanges, or partitions if these are
-    in the grouping.
-    """
+    in the grouping."""
     grouping = Grouping.of(REPORT, request)
     deep = any(key.name in PARTITIONED for key in grouping.keys) and tables.partitions is not None
     source = of_partitions(tables) if deep else tables.selected

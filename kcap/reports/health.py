@@ -21,9 +21,7 @@ MISSING_BAD: Final = 0.01
 DROPS_BAD: Final = 0.001
 SKIPPED_CARE: Final = 0.01
 UNDECODED_CARE: Final = 0.1
-"""A single unreadable body may be damaged or a test. This share of them indicates another protocol, or a release that kcap
-lacks.
-"""
+"""A single unreadable body may be damaged or a test. This share indicates another protocol, or an unknown release."""
 COPIES_CARE: Final = 0.01
 """A stray copy is harmless. This share of copies indicates that the tap sees packets twice."""
 

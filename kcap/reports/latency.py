@@ -63,8 +63,7 @@ def is_poll(rows: Any) -> Any:
 def with_times(rows: Any, request: ReportRequest) -> Any:
     """Adds `timed_ns`, the time that counts, `answered_ns`, the whole latency, and `at_least_ns`, the age of a request without
     a response. Each is null for rows to which it does not apply: engines skip nulls of a column faster than they test a
-    condition per figure.
-    """
+    condition per figure."""
     import ibis
 
     none = ibis.null("int64")
@@ -258,8 +257,7 @@ WHERE_WRITTEN: Final = WHERE["broker"].replace("broker,", "broker (with acks=all
 
 def verdict(results: Results, whole: int, unanswered: int, age_ns: int | None, *, long_polls: bool) -> Row:
     """The source of most time, the largest part of that time, and the shortest run of steps with half of it, as values and as a
-    sentence. The sentence says that something dominates only if it takes half or more.
-    """
+    sentence. The sentence says that something dominates only if it takes half or more."""
     from kcap.reports.text import words
 
     found: Row = {"sentence": "No request was answered."}
@@ -311,9 +309,7 @@ def percent(share: float) -> str:
 
 
 def half_of(rows: list[Row], whole: int) -> tuple[int | None, int | None, float]:
-    """Start and end of the shortest run of steps with half of a sum, the first if there are several, and its share of all
-    steps.
-    """
+    """Start and end of the shortest run of steps with half of a sum (the first of several), and its share of all steps."""
     if not rows or whole <= 0:
         return None, None, 0.0
     first_ns, last_ns = rows[0]["first_ns"], rows[0]["last_ns"]

@@ -74,8 +74,7 @@ def names_of(schema: pa.Schema, whole: Collection[str] = ()) -> list[str]:
 
 def longest(array: Array) -> bool:
     """Whether a column has a name longer than `limits.REPORT_NAME_BYTES`. All entries of a list array are examined, also those
-    outside its slice.
-    """
+    outside its slice."""
     column: Any = array
     texts = column.values if pa.types.is_list(column.type) else column.dictionary if column.type == CODED else column
     if not len(texts):

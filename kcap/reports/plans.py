@@ -84,8 +84,7 @@ def _file(parts: Iterable[object]) -> Path | None:
 @cache
 def _sources() -> "blake2b | None":
     """The digest of sources and versions, computed once per process. None if a source was written after this process began: its
-    expressions are then not those of the sources, and must not be cached under their digest.
-    """
+    expressions are then not those of the sources, and must not be cached under their digest."""
     digest, files = blake2b(digest_size=20), sorted(_files(str(PACKAGE)))
     if any(written_ns >= kcap.LOADED_NS for *_, written_ns in files):
         return None
@@ -131,8 +130,7 @@ def _read(path: Path) -> Statements | None:
 
 def _keep(file: Path, statements: Statements) -> None:
     """Writes a file that appears only when it is complete, and removes the oldest files if there are too many. A full disk is
-    not reported, since the report itself succeeded.
-    """
+    not reported, since the report itself succeeded."""
     with suppress(OSError):
         write_whole(file, json.dumps(statements).encode())
         files = sorted(file.parent.iterdir(), key=lambda one: one.stat().st_mtime_ns, reverse=True)

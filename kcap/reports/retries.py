@@ -44,8 +44,7 @@ def with_clients(rows: Any, tables: Tables) -> Any:
 def once(rows: Any, names: Sequence[str]) -> Any:
     """Rows without those that a proxy forwarded, if the capture has both of its sides. Forwarded rows equal another row in
     these columns, were sent later to another server, and were answered earlier. A client that retries has had its response, or
-    has given up waiting for it.
-    """
+    has given up waiting for it."""
     import ibis
 
     order = ibis.window(group_by=list(names), order_by=["at_ns", *KEY])
@@ -88,8 +87,7 @@ def retries(tables: Tables) -> Any:
 
 def by_cluster(rows: Any, tables: Tables) -> Any:
     """Rows whose `cluster_id` is null unless the capture has at least two clusters: a server of unknown cluster is then not
-    taken for another cluster.
-    """
+    taken for another cluster."""
     known = tables.every.cluster_id
     rows = rows.cross_join(tables.every.aggregate(least=known.min(), most=known.max()))
     return rows.mutate(cluster_id=(rows.least < rows.most).ifelse(rows.cluster_id, None)).drop("least", "most")
@@ -97,8 +95,7 @@ def by_cluster(rows: Any, tables: Tables) -> Any:
 
 def stories(tables: Tables) -> Any:
     """For each first leadership error: the time until the client requested Metadata of the same cluster, and until its next
-    successful response there. `cluster_id` is set if the capture has several clusters.
-    """
+    successful response there. `cluster_id` is set if the capture has several clusters."""
     import ibis
 
     rows = candidates(tables)

@@ -49,9 +49,7 @@ def expressions_of(tables: Tables, report: Report, request: ReportRequest) -> Ex
 
 
 def finished(results: dict[str, Rows], report: Report, request: ReportRequest) -> Row:
-    """The report's own keys, without rows beyond `top` and reasons that do not apply, and with `exchanges` if these were
-    listed.
-    """
+    """The report's own keys, without rows beyond `top` and reasons that do not apply; with `exchanges` if listed."""
     made = report.finish(results, request)
     made |= {"rows": made["rows"][: request.top], "left_out": without_zeros(made["left_out"])}
     if not (request.listed and report.groups):

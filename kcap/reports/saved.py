@@ -42,8 +42,7 @@ def saved_files(paths: Sequence[str]) -> list[str] | None:
 
 def without_tables(tables: Sequence[str], more: Sequence[str] = ()) -> UsageError:
     """Message for a report that needs tables which were not saved: their names and the command that writes them. `more`:
-    optional columns that the report needs.
-    """
+    optional columns that the report needs."""
     columns = f" --columns +{','.join(more)}" if more else ""
     each = ", ".join(f"kcap rows CAPTURE --table {name}{columns} -o FOLDER/{name}.parquet" for name in tables)
     return UsageError(
@@ -54,8 +53,7 @@ def without_tables(tables: Sequence[str], more: Sequence[str] = ()) -> UsageErro
 
 def without_column(path: str, name: str) -> UsageError:
     """Message for a saved table without a column that a report needs: the build of kcap that saved it, if the file records
-    this, and what to do.
-    """
+    this, and what to do."""
     schema = schema_of(path)
     table = table_in(path, schema)
     made = (schema.metadata or {}).get(b"kcap.version")
@@ -129,8 +127,7 @@ def folder_columns(path: str, names: Collection[str]) -> list[str]:
 
 def by_folders(files: Sequence[str]) -> dict[tuple[str, ...], list[str]]:
     """Files by the folder columns that DuckDB must add to them. A file that has all of its columns gets none, so that a folder
-    with an equals sign in its name does not replace a column.
-    """
+    with an equals sign in its name does not replace a column."""
     groups: dict[tuple[str, ...], list[str]] = {}
     for path in files:
         folders = folders_of(path)
@@ -164,9 +161,7 @@ def faults_named(files: Sequence[str] | None) -> Iterator[None]:
 
 
 def of_contents(error: Exception) -> bool:
-    """Whether Arrow or DuckDB raised the error because of the content of files, and not on an interrupt or for lack
-    of memory.
-    """
+    """Whether Arrow or DuckDB raised the error because of the content of files: no interrupt, no lack of memory."""
     kinds = {kind.__name__ for kind in type(error).__mro__}
     where = type(error).__module__.partition(".")[0]
     if where in ("_duckdb", "duckdb"):

@@ -39,8 +39,7 @@ SHOWN: Final = (
 
 def build(tables: Tables, request: ReportRequest) -> Expressions:
     """Expressions of the slowest exchanges, of the earlier request that blocked each of them, and of the oldest requests
-    without a response.
-    """
+    without a response."""
     import ibis
 
     limit = request.top or DEFAULT
@@ -116,8 +115,7 @@ FOLLOWED: Final = "in the broker, or in its wait for followers (acks=all; kcap c
 
 def verdict(rows: list[Row], waiting: list[Row], unanswered: int) -> Row:
     """What most of the slowest exchanges have in common: the largest part of their time, API, client and broker; as values and
-    as a sentence.
-    """
+    as a sentence."""
     from kcap.output.grid import duration
     from kcap.reports.text import words
 
@@ -202,8 +200,7 @@ def followed(row: Row) -> bool:
 def reason(row: Row) -> str:
     """What the broker did during a long service time, as far as the capture shows it. With acks=all a broker waits for the
     partition's in-sync replicas, of which a cluster of one broker has no others. Requests that it refuses, as with
-    MEMBER_ID_REQUIRED, do not wait.
-    """
+    MEMBER_ID_REQUIRED, do not wait."""
     size = max(row["request_bytes"] or 0, row["response_bytes"] or 0)
     if size >= SLOW_MESSAGE_BYTES:
         return f": a large message, {size / (1 << 20):.1f} MiB"

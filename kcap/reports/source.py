@@ -77,8 +77,7 @@ class Interrupted(Exception):  # noqa: N818 - no error: its caller cancelled
 
 def _duckdb() -> Any:
     """DuckDB's compiled module without its Python part, if it can be loaded alone: the Python part is needed only for Ibis and
-    Arrow tables and takes a tenth of the time of a small report to load.
-    """
+    Arrow tables and takes a tenth of the time of a small report to load."""
     from importlib import import_module
 
     try:
@@ -99,8 +98,7 @@ SETTINGS: Final = (
 """Settings of DuckDB."""
 QUICK: Final = ("filter_pushdown", "unused_columns")
 """The only optimizers used for statements over small tables, for which planning with all optimizers takes longer than it saves:
-67 ms instead of 52 ms on the 20 statements of `stats` over a capture of 90 kB.
-"""
+67 ms instead of 52 ms on the 20 statements of `stats` over a capture of 90 kB."""
 FEW_ROWS: Final = 32
 """Rows of which the times are looked up first, since other columns are then read of few others."""
 FEW_CORES: Final = 2
@@ -139,9 +137,7 @@ class Engine:
         self._create(name, scan(files), small)
 
     def derive(self, name: str, sql: str) -> None:
-        """Makes a view of a statement, or a table if all files are small, since each statement over a view plans all of it
-        anew.
-        """
+        """Makes a view of a statement, or a table if all files are small: statements over a view plan all of it anew."""
         self._create(name, sql, "VIEW" not in self._kinds.values())
 
     @contextmanager
@@ -220,8 +216,7 @@ class Engine:
         self, name: str, columns: Sequence[str], keys: Collection[tuple[str, int]], between: tuple[int, int] | None = None
     ) -> list[dict[str, Any]]:
         """Columns of the rows of a view that have one of these keys. `between`: times of the first and last of their requests,
-        which avoids reading all others.
-        """
+        which avoids reading all others."""
         if self._stopped:
             raise Interrupted
         params = {"links": [link for link, _ in keys], "numbers": [number for _, number in keys]}
@@ -251,8 +246,7 @@ class Engine:
 
     def _executed(self, sql: str, params: dict[str, Any] | None) -> list[dict[str, Any]]:
         """The rows of a statement. `execute` plans it once; `sql` plans it once for its columns and again to run it, which
-        takes most of the time for a small capture.
-        """
+        takes most of the time for a small capture."""
         cursor = self._duckdb.execute(sql, params)
         names = [column[0] for column in cursor.description]
         found: list[dict[str, Any]] = []
@@ -370,8 +364,7 @@ def found(
 
 def bounded(files: Sequence[str], folder: str, label: str, whole: Collection[str], *, saved: bool) -> list[str]:
     """As `bounded_files`; files that leave columns to the names of their folders are not changed. `saved`: the files were saved
-    by users and may be compressed.
-    """
+    by users and may be compressed."""
     return list(files) if any(by_folders(files)) else bounded_files(files, folder, label, whole, compressed=saved)
 
 
@@ -409,8 +402,7 @@ def written(
     changed: "Callable[[pa.RecordBatch], pa.RecordBatch] | None" = None,
 ) -> dict[str, str]:
     """The tables of a pass as Parquet files, with all facts of the capture. `changed`: transforms a batch before it is written,
-    and may change its schema.
-    """
+    and may change its schema."""
     import pyarrow as pa
 
     from kcap.output.sink import output_errors

@@ -139,8 +139,7 @@ NO_LABELS: Final[Mapping[str, str]] = {}
 def figures(values: Mapping[str, Any], labels: Mapping[str, str] = NO_LABELS) -> str:
     """Named values in a line: `p95 318ms; requests 1,160; apis Produce, Fetch`. A time has its unit after it instead of in its
     name. Numbers that are not counts, such as ids and ports, have no thousands separators. Empty lists are omitted. `labels`:
-    replacements for some names.
-    """
+    replacements for some names."""
     parts = []
     for name, value in values.items():
         if value == []:
@@ -381,8 +380,7 @@ def clock(time_ns: int | None) -> str:
 
 def assigned(assignment: Mapping[str, Any]) -> str:
     """An assignment in words: partitions (`orders 0,1; payments 3`), tasks of a streams group (`tasks 0_0,0_1`), or the
-    assignment of a Kafka Connect worker (`connectors sink; tasks sink-0`).
-    """
+    assignment of a Kafka Connect worker (`connectors sink; tasks sink-0`)."""
     work = [f"{kind} {','.join(assignment[kind])}" for kind in ("connectors", "tasks") if assignment.get(kind)]
     if work:
         return "; ".join(work)

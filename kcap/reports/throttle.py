@@ -30,8 +30,7 @@ QUOTAS: Final = {
     "CreatePartitions": "controller mutations, or request time",
 }  # fmt: skip
 """API -> the quotas that can throttle it (KIP-13, KIP-599). All other APIs have only the request-time quota (KIP-124). The wire
-does not show which of two quotas it was.
-"""
+does not show which of two quotas it was."""
 UNTHROTTLED: Final = {
     "librdkafka": "has no throttling of its own",
     "kafka-go": "has no throttling of its own",
@@ -39,8 +38,7 @@ UNTHROTTLED: Final = {
     "rskafka": "has no throttling of its own",
 }
 """Client software that does not wait -> what its maintainers write about it (confluentinc/librdkafka 5592, segmentio/kafka-go
-919, influxdata/rskafka 182).
-"""
+919, influxdata/rskafka 182)."""
 
 
 def with_compliance(tables: Tables) -> Any:

@@ -24,8 +24,7 @@ HOSTS: Final = ("client_ip", "server_ip", "server_port")
 CHANNEL: Final = ("connection",)
 CLIENT: Final = ("client_ip", "client_", "server_ip", "server_port")
 """Columns of all connections of a client to a broker; `client_` is the client id with null replaced, so that null
-equals null.
-"""
+equals null."""
 COLUMNS: Final = (
     *KEY, "client_ip", "client_id", "server_ip", "server_port", "api_key", "api_version", "throttle_time_ms", "throttle_ns",
     "request_first_ns", "response_last_ns",
@@ -33,14 +32,12 @@ COLUMNS: Final = (
 """Columns of exchanges that compliance is computed from."""
 OBEYS, DISOBEYS = 0.8, 0.5
 """Shares of complied throttles: from the first on a client complies, up to the second it does not. Real Java clients send a few
-requests in the first milliseconds of a mute, before their network thread has read the response.
-"""
+requests in the first milliseconds of a mute, before their network thread has read the response."""
 
 
 def is_muting(rows: Any) -> Any:
     """Rows with a throttled response after which the broker mutes the channel. A broker before KIP-219 delays the response
-    instead.
-    """
+    instead."""
     ibis = functions(rows)
 
     first = ibis.cases(*((rows.api_key == key, version) for key, version in FIRST_MUTING.items()), else_=0)
@@ -93,8 +90,7 @@ def compliance(exchanges: Any) -> Any:
 
 def matched(throttles: Any, requests: Any, by: list[str], until: str) -> Any:
     """The requests joined with the throttle that ends at `until`; of several that end in the same nanosecond, the
-    first by key.
-    """
+    first by key."""
     ibis = functions(throttles)
 
     first = ibis.window(group_by=[*by, "until"], order_by=list(KEY))

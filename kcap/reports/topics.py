@@ -54,8 +54,7 @@ MEMBERS: Final = {
     "codecs": "codec", "magics": "magic", "timestamp_types": "timestamp_type",
 }  # fmt: skip
 """List of the result -> the column that its values come from. The values are fetched as distinct rows: for distinct lists,
-engines plan and fill a separate table for each list.
-"""
+engines plan and fill a separate table for each list."""
 FIRST: Final = (
     "produce_clients", "fetch_clients", "groups", "produce_requests", "fetch_requests", "records_in", "bytes_in", "batches_in",
     "records_out", "bytes_out", "batches_out", "replica_records_out", "replica_bytes_out", "codecs", "magics",
@@ -71,16 +70,14 @@ CREATED: Final = "CreateTime"
 DRIFT_BATCHES: Final = 20
 DRIFT_NS: Final = 60_000_000_000
 """Minimum time, and number of batches, for which a drift is computed. A clock's drift is visible after a minute at the
-earliest: a batch waits some milliseconds, and a bad clock loses 0.1 ms a second.
-"""
+earliest: a batch waits some milliseconds, and a bad clock loses 0.1 ms a second."""
 OVERHEAD: Final = {0: 26, 1: 34, 2: 61}
 """Bytes of a message (formats 0 and 1) or of a batch (format 2) that are neither key nor value."""
 
 
 def own_rows(tables: Tables, more: Mapping[str, str] | None = None) -> Any:
     """Partitions of requests that concern them, with topics by name or id; `own_group` is their group. `more`: further columns,
-    with their names in the table.
-    """
+    with their names in the table."""
     import ibis
 
     there = tables.partitions
@@ -108,8 +105,7 @@ def joined(tables: Tables, request: ReportRequest) -> Any:
 
 def summed_rows(tables: Tables, request: ReportRequest) -> Any:
     """Rows of partitions, summed by everything that the figures distinguish: one row per group, topic, partition, kind of
-    request, client and format. Columns that are the sum or maximum of others have their names.
-    """
+    request, client and format. Columns that are the sum or maximum of others have their names."""
     grouping = Grouping.of(REPORT, request)
     rows = grouping.rows(joined(tables, request))
     rows = rows.mutate(group_=rows.own_group.fill_null(rows.group_id))
@@ -219,8 +215,7 @@ def data_records(rows: Any) -> Any:
 
 def exchanges_of(rows: Any) -> Any:
     """Number of exchanges that the rows of partitions belong to. If the table marks rows that are the only one of their
-    exchange, those are counted without names: distinct names take an engine more time and memory than all other figures.
-    """
+    exchange, those are counted without names: distinct names take an engine more time and memory than all other figures."""
     import ibis
 
     if ONLY_ROW not in rows.columns:
@@ -239,8 +234,7 @@ def requests_of(rows: Any, by: list[str]) -> Any:
 
 def drifts(rows: Any, by: list[str]) -> Any:
     """The input of `drift`, by group: the slope of the time from a record's timestamp to its request, and the
-    number of values.
-    """
+    number of values."""
     rows = rows.filter(is_write(rows), rows.max_timestamp_ms.notnull(), (rows.timestamp_type == CREATED).fill_null(False))
     clock = (time_of(rows) // MS).cast("float64")
     skew = behind(rows).cast("float64")
@@ -293,8 +287,7 @@ def strays(tables: Tables, rows: Any) -> Expressions:
 def routes(results: Results) -> list[Row]:
     """Requests to brokers that do not lead the partition, by client and partition, most requests first. If all were accepted,
     the broker was leader then, or a reader was directed to the nearest replica (KIP-392); these are not counted. Writes without
-    a response (acks=0) prove neither, and count.
-    """
+    a response (acks=0) prove neither, and count."""
     found = []
     for row in results.get("routing", ()):
         if not row["refused"] and (row["api_key"] == FETCH or not row["unconfirmed"]):
@@ -361,8 +354,7 @@ def finish(results: Results, request: ReportRequest) -> Row:
 
 def verdict(rows: list[Row], by: list[str], lags: list[Row], clusters: int = 1) -> Row:
     """The group with the most bytes written and read, the largest lag of a consumer group, and the number of partitions with
-    refused requests; as values and as a sentence. If there are several clusters it says how to select one.
-    """
+    refused requests; as values and as a sentence. If there are several clusters it says how to select one."""
     from kcap.reports.text import size, words
 
     if not rows:
@@ -402,8 +394,7 @@ def ratio(plain: int, packed: int) -> float | None:
 
 def drift(row: Row) -> float | None:
     """How much slower the writers' clocks run than that of the capture, in parts per million: the growth of the time from a
-    record's timestamp to its request. None if there are too few batches or too little time.
-    """
+    record's timestamp to its request. None if there are too few batches or too little time."""
     slope, first, last = row["drift"], row["drift_from"], row["drift_to"]
     enough = slope is not None and row["drift_of"] >= DRIFT_BATCHES and last - first >= DRIFT_NS
     return round(slope * 1_000_000, 1) if enough else None
@@ -411,8 +402,7 @@ def drift(row: Row) -> float | None:
 
 def format_bytes(row: Row) -> int | None:
     """Bytes of the message format itself in what was written, if only one format was used: of batches for format 2, of messages
-    for older formats.
-    """
+    for older formats."""
     if len(row["magics"]) != 1:
         return None
     magic = int(row["magics"][0])

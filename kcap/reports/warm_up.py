@@ -30,8 +30,7 @@ def warm_up() -> None:
 
 def warm_rules(path: str) -> None:
     """Compiles the statements of rules, groups and transactions that every capture needs, not those that only some captures
-    need.
-    """
+    need."""
     from kcap.reports import stats
     from kcap.reports.findings.report import check, with_findings
     from kcap.reports.findings.source import observed

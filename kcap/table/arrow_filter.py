@@ -69,8 +69,7 @@ class NumberedValues:
 
     def rows(self, tree: Compare | Membership | Present, codes: pa.RecordBatch) -> "Bools | None":
         """Which rows pass a condition, where `codes` has the numbers of their values; None if the condition tests other columns
-        too.
-        """
+        too."""
         names = columns_of(tree)
         if not names or not self.has(names) or is_deep(tree):
             return None
@@ -293,8 +292,7 @@ def _passes(tree: Compare | Membership, part: Entries) -> "Bools":
 
 def _compared(numbers: "NDArray[Any]", operator: str, value: Any) -> "Bools":
     """Compares numbers with a constant. A fraction is replaced by a neighbouring integer, since floats cannot represent all
-    integers.
-    """
+    integers."""
     if isinstance(value, bool):
         value = int(value)
     if isinstance(value, float):

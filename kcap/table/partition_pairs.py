@@ -65,8 +65,7 @@ class PartitionBodies:
         between: tuple[int, int] | None = None,
     ) -> None:
         """`listed`: includes the partitions that Metadata lists; `records`: includes the bytes of all records, not only of
-        batch headers; `between`: the first of the wanted exchanges and the one after the last, if not all are wanted.
-        """
+        batch headers; `between`: the first of the wanted exchanges and the one after the last, if not all are wanted."""
         batch = columns.batch
         self.buffer: Any = batch.bodies.arena
         """The arena, followed by the bodies that it lacks; without `records`, the records of large bodies are zeros."""
@@ -199,8 +198,7 @@ class PartitionBodies:
 
     def _laid(self, pieces: "list[tuple[Pieces, Body]]", arena: Any, room: Any) -> list[tuple[int, ...]]:
         """Appends bodies of which pieces are known, with zeros between the pieces; returns one row of the table for each.
-        `arena` and `room`: as of `BodyBatch`.
-        """
+        `arena` and `room`: as of `BodyBatch`."""
         found, before = list[tuple[int, ...]](), self._length
         if not pieces:
             return found
@@ -229,8 +227,7 @@ class PartitionBodies:
 def stretches(rows: "Exchanges", *, records: bool = False) -> list[tuple[int, int]]:
     """The exchanges of a batch in ranges of about `PARTITIONS_AT_ONCE` partitions, by the size of their messages. With
     `records`, a range is also limited to as many records, by their batches, and to so many bytes missing from the arena that
-    they fit in memory once more. A range has at least one exchange. Topics count as partitions.
-    """
+    they fit in memory once more. A range has at least one exchange. Topics count as partitions."""
     count, keys = rows.carried("partition_count"), rows.number("api_key")
     sizes = sum(rows.number(f"{side}_bytes").filled(0) for side in SIDES)
     room = np.where(np.isin(keys.filled(-1), list(KEYS)), sizes // PARTITION_BYTES_MIN, 0)
@@ -248,9 +245,7 @@ def stretches(rows: "Exchanges", *, records: bool = False) -> list[tuple[int, in
 
 
 CLAIMED_FACTOR: Final = 16
-"""Bytes of room for large bodies that are allocated per byte of the first one: a message may end long before its
-stated size.
-"""
+"""Bytes of room for large bodies per byte of the first one: a message may end long before its stated size."""
 Body = tuple[int, int, int]
 """Program, exchange, side."""
 Spots = tuple["Int64s", "Int64s", "Int64s"]

@@ -63,8 +63,7 @@ class Partitions:
         between: tuple[int, int] | None = None,
     ) -> None:
         """`listed`: includes the partitions that Metadata lists. `records`: columns `OF_RECORDS` are needed. `between`: as for
-        `PartitionBodies`. Takes fetch sessions into `positions`.
-        """
+        `PartitionBodies`. Takes fetch sessions into `positions`."""
         self._columns, self._tracker = columns, tracker
         self.pairs = Pairs(PartitionBodies(columns, reread, listed=listed, records=records, between=between))
         cut = self.pairs.bodies.cut
@@ -190,8 +189,7 @@ class Partitions:
     @cached_property
     def _spans(self) -> tuple["Int64s", "Int64s", "Bools"]:
         """Start and end of each row's records, -1 for none, and which of them are truncated in the capture. The records of a
-        Produce are in its request, all others in the response.
-        """
+        Produce are in its request, all others in the response."""
         pairs = self.pairs
         produced = self.number("api_key").values == PRODUCE
         starts, ends = (
@@ -220,8 +218,7 @@ class Partitions:
 
     def lag(self) -> Vector:
         """High watermark less the offset after the fetched records, or less the fetch offset if there are none; null if the
-        capture does not have all of the records.
-        """
+        capture does not have all of the records."""
         high = self.responded("high_watermark").where((self.number("api_key").values == FETCH) & ~self._spans[2])
         return high.minus(self._facts.next_offset.otherwise(self._fetch_offset))
 

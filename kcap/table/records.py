@@ -59,8 +59,7 @@ class Exchanged:
 
     def body(self, side: int, records: Records = "base64") -> Json:
         """The body of one side as JSON, as far as it can be decoded; empty if there is none. With `records` as bytes, large
-        messages take less memory.
-        """
+        messages take less memory."""
         if self.key is None or self.version is None or (side == RESPONSE and self._sizes[RESPONSE] is None):
             return {}
         plan = plan_for(self.key, self.version, side)

@@ -68,8 +68,7 @@ TOAST_SECONDS: Final = 0.1
 KEY_NAMES: Final = {"pgup": "PgUp", "pgdn": "PgDn"}
 SWITCH_SECONDS: Final = 0.0005
 """Time for which a computing thread holds the interpreter's lock before the painting one gets it; Python's default is ten times
-as long.
-"""
+as long."""
 
 
 def collect() -> None:
@@ -80,8 +79,7 @@ def collect() -> None:
 
 class ShownNotification(Notification):
     """A notification that has time left whenever its toast is made. Textual sets the toast's timer to the remaining time, and a
-    timer with a negative time never waits (`Timer._run`): with many toasts on a busy machine the app hung.
-    """
+    timer with a negative time never waits (`Timer._run`): with many toasts on a busy machine the app hung."""
 
     @property
     def time_left(self) -> float:
@@ -97,8 +95,7 @@ class KcapApp(KeyQueue):
     ENABLE_COMMAND_PALETTE = False
     CSS_PATH = "browser.tcss"
     """Style sheet of the main screen. If it belonged to that screen, all styles would be parsed again when the
-    screen is shown.
-    """
+    screen is shown."""
     BINDING_GROUP_TITLE = "The program"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("f1,question_mark", "help", "Help", key_display="F1"),
@@ -115,8 +112,7 @@ class KcapApp(KeyQueue):
         judges: bool = True,
     ) -> None:
         """The caller closes `book`. `judges`: problems of the capture are searched when it has been read, and shown above the
-        list.
-        """
+        list."""
         super().__init__()
         self.contrast = ContrastFilter()
         self._filters = [Greys() if isinstance(one, Monochrome) else one for one in self._filters]
@@ -181,8 +177,7 @@ class KcapApp(KeyQueue):
 
     def _release(self) -> None:
         """Releases mapped rows, unless pages are being made one after another: each page after a release takes twice as long,
-        since each column of each batch is mapped again.
-        """
+        since each column of each batch is mapped again."""
         now = time.monotonic()
         if now - self.view.paged >= RELEASE_SECONDS or now - self._released >= HELD_SECONDS:
             self._released = now
@@ -215,8 +210,7 @@ class KcapApp(KeyQueue):
     @contextmanager
     def leaving_on_signals(self) -> Iterator[None]:
         """Makes signals exit the app as a key does: an exception from a handler would leave the reading process, or the thread
-        that reads keys, running, and Python waits for both.
-        """
+        that reads keys, running, and Python waits for both."""
 
         def leave(number: int, _frame: FrameType | None) -> None:
             self._ended_by = number
@@ -283,8 +277,7 @@ class KcapApp(KeyQueue):
 
     def stumbled(self, error: Exception, part: object = None) -> bool:
         """Reports a failed part of the screen: a view or window is closed, the list continues. Returns False before there is a
-        list.
-        """
+        list."""
         if not self.browser.begun:
             return False
         screen = screen_of(part) or origin(error)

@@ -65,8 +65,7 @@ class CaptureModel:
         forks: bool = False,
     ) -> None:
         """`stdin`: descriptor of the pipe for `-`. `forks`: the reading process may start as a copy of this one
-        (`kcap.tui.reader_process.serve_as_copy`).
-        """
+        (`kcap.tui.reader_process.serve_as_copy`)."""
         self.order = order
         self._plaintext: PlaintextStore | None = None
         self.paths: Sequence[str] = order.paths
@@ -133,8 +132,7 @@ class CaptureModel:
     @property
     def rows(self) -> int:
         """Number of exchanges decided so far; while a pipe or a followed file grows, only the latest
-        `LIVE_ROWS_MAX` are held.
-        """
+        `LIVE_ROWS_MAX` are held."""
         return len(self._rows)
 
     def look(self) -> bool:
@@ -370,8 +368,7 @@ class CaptureModel:
 
     def stop_comparing(self, other: str) -> None:
         """Stops the pass that compares with another capture, unless it is complete (blocking). The next call of `compared`
-        starts another.
-        """
+        starts another."""
         name = self._comparison(other)
         with self._lock:
             process = self._beside.get(name)
@@ -387,8 +384,7 @@ class CaptureModel:
 
     def differences(self, other: str) -> dict[str, Any] | str | None:
         """Result of the report `diff` from another capture to this one, or why there is none; None until it is made. It is read
-        from its file each time, which takes long if there are many classes.
-        """
+        from its file each time, which takes long if there are many classes."""
         if STANDARD_INPUT in self.paths:
             return PIPED
         if not self.compared(other):
@@ -464,8 +460,7 @@ class CaptureModel:
 
     def groups(self, columns: Sequence[str], most: int) -> int:
         """Number of groups that the exchanges under the filter have by some columns, counted up to `most`. Slow: call it in a
-        thread. Raises Interrupted if it was cancelled.
-        """
+        thread. Raises Interrupted if it was cancelled."""
         settled = self.done and self.only is None and not self.ignored
         known = self._groups.get((*columns, most)) if settled else None
         if known is None:

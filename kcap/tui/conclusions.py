@@ -24,8 +24,7 @@ def conclude(
     paths: list[str], options: "Options", thresholds: Mapping[str, Mapping[str, float]], target: str, watch: "Watching"
 ) -> None:
     """Writes the results by the names of the reports to the file `target`. `watch` makes the callback of each pass, as in
-    `ReportInput`. Raises CaptureError if nothing can be read.
-    """
+    `ReportInput`. Raises CaptureError if nothing can be read."""
     from kcap.reports.findings.report import check
     from kcap.reports.findings.source import observed
     from kcap.reports.groups.report import report as groups
@@ -44,8 +43,7 @@ def conclude(
 
 def differ(before: str, after: list[str], options: "Options", target: str, watch: "Watching") -> None:
     """Writes the result of the report `diff` of two captures to the file `target`, with a `watch` as in `conclude`. Raises
-    CaptureError, UsageError.
-    """
+    CaptureError, UsageError."""
     from kcap.reports.diff.report import diff
     from kcap.reports.source import ReportInput
 

@@ -40,8 +40,7 @@ VGA: Final = TerminalTheme(
 """The sixteen colors of VGA's text mode, which a Linux console and Rich have: yellow is brown, green and cyan are dark."""
 BACKED: Final = {3: (7,), 8: (4, 7), 9: (1,), 11: (7,), 12: (4,), 13: (5,)}
 """Of the sixteen colors, backgrounds on which no color is legible in both palettes -> their replacements, of which the nearest
-is used. A Linux console shows the bright ones (8 to 15) as 0 to 7 (console_codes(4)), and they count as both.
-"""
+is used. A Linux console shows the bright ones (8 to 15) as 0 to 7 (console_codes(4)), and they count as both."""
 BLACK, WHITE = Color.from_rgb(0, 0, 0), Color.from_rgb(255, 255, 255)
 OWN: Final = (Color.default(), Color.from_ansi(15), Color.from_ansi(0))
 """Colors of the terminal's palette that a text may get: its own, white, black."""

@@ -28,8 +28,7 @@ WIDTH: Final = 70
 """Cells of a line."""
 BEHIND_SECONDS: Final = 0.1
 """Maximum time for which the list may lag behind letters that arrive faster than it is made (40 to 70 ms), such as
-pasted ones.
-"""
+pasted ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +64,7 @@ class FinderLine(Input):
 
 def ranked(entries: Sequence[FinderEntry], text: str) -> list[FinderEntry]:
     """Entries that match, the best first: those that begin with the text, then those that contain it, then the
-    fuzzy matches.
-    """
+    fuzzy matches."""
     sought = text.strip().lower()
     if not sought:
         return list(entries)
@@ -96,8 +94,7 @@ class Finder(Window["str | Typed | None"]):
         accepts: Callable[[str], bool] | None = None, why: Callable[[str], str] = lambda _text: "",
     ) -> None:  # fmt: skip
         """`accepts`: whether a text is accepted; `why`: why not, if it is more than that it is not listed; `history`: texts
-        entered before, the last one last.
-        """
+        entered before, the last one last."""
         super().__init__()
         self.heading, self.entries, self.note = title, list(entries), note
         self.history, self.accepts, self.why = list(history), accepts, why

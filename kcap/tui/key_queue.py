@@ -15,8 +15,7 @@ from textual.message import Message
 
 STEADY_LAPS: Final = 2
 """Number of laps without a change of screen or focus after which a key has had its effect: messages that its action posted take
-one.
-"""
+one."""
 LOOK_SECONDS: Final = 0.02
 """Interval in which a screen is checked for readiness."""
 LOST_SECONDS: Final = 0.3

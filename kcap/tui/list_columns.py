@@ -27,8 +27,7 @@ CUT_LAST: Final = frozenset({"result", "call"})
 """Columns that are cut last, and that keep their width if their cells are short."""
 READABLE, RECOGNIZED, TELLING = 12, 14, 10
 """Widths: in which most client ids and topics still differ; in which an API is recognizable by its beginning; below which
-topics and groups are omitted.
-"""
+topics and groups are omitted."""
 NARROWEST: Final = 8
 """Minimum number of characters of a column that is cut."""
 SHORTENED: Final = 18

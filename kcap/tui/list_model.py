@@ -29,8 +29,7 @@ REFERENCE: Final = "*REF*"
 """Relative time of the time reference."""
 NEAR: Final = 1 << 16
 """Number of positions at the end of the list that are sorted again for new rows. Rows that belong before them, such as requests
-without a response, are inserted individually: sorting all rows after them would take 100 MB for a million rows.
-"""
+without a response, are inserted individually: sorting all rows after them would take 100 MB for a million rows."""
 GUTTER: Final = 3
 """Signs at the left of a row: its mark, its rule."""
 
@@ -114,8 +113,7 @@ def continued(before: Arranged, rows: "RowIndex", passing: "Numbers | None", wis
 
 def behind(times_at: "Callable[[Numbers], Numbers]", keys: "Numbers", stop: int) -> "Numbers":
     """For each key, the position after all rows that are not later, among those before `stop`; a bisection of all
-    keys at once.
-    """
+    keys at once."""
     low, high = np.zeros(len(keys), np.int64), np.full(len(keys), stop, np.int64)
     while (open_ := np.flatnonzero(low < high)).size:
         middle = (low[open_] + high[open_]) // 2
@@ -254,8 +252,7 @@ class ListModel:
     @property
     def pair(self) -> tuple[int | None, int | None]:
         """Rows to compare: two marked ones, or the marked and the selected one; of several marks, the one before the selected
-        row.
-        """
+        row."""
         if len(self.marks) == 2:
             first, second = sorted(self.marks, key=self._place)
             return first, second
@@ -310,8 +307,7 @@ class ListModel:
 
     def place_with_records(self) -> int | None:
         """The position of the row under the cursor if it has records, else of the next one that has, else of the last one
-        before.
-        """
+        before."""
         made, tree = self.arranged, parse("record_count > 0")
         if made is None or tree is None or not len(made):
             return None
@@ -369,8 +365,7 @@ class ListModel:
 
     def filter_of(self, head: Head) -> str | None:
         """The filter of the cell under the cursor. The status line calls this several times a second, so the row is
-        read once.
-        """
+        read once."""
         number, made = self.current, self.arranged
         if number is None or made is None or head.by is None:
             return None

@@ -50,8 +50,7 @@ class RowIndex:
         coded: "ValueCodes | None" = None,
     ) -> None:
         """`first`: number of the first row; those before it are not held. `release` releases the pages of mapped batches.
-        `coded`: returns the numbers of the values of each batch, for filters.
-        """
+        `coded`: returns the numbers of the values of each batch, for filters."""
         self.batches = batches
         self.schema = schema
         self.first = first
@@ -120,8 +119,7 @@ class RowIndex:
 
     def _page(self, numbers: "Numbers", places: "Numbers", schema: pa.Schema) -> pa.Table:
         """Takes a few rows, whose batches are `places`, run by run in their order. For an order that mixes batches this takes a
-        third of the time of taking the rows of each batch and sorting them afterwards.
-        """
+        third of the time of taking the rows of each batch and sorting them afterwards."""
         ends = [*(np.flatnonzero((np.diff(numbers) != 1) | (np.diff(places) != 0)) + 1).tolist(), len(numbers)]
         columns = [self.schema.get_field_index(name) for name in schema.names]
         chosen = {at: self.batches[at].select(columns) for at in dict.fromkeys(places.tolist())}
@@ -276,8 +274,7 @@ def _ranks(chunks: Iterable[Any]) -> "NDArray[np.int64]":
 
 def between(numbers: "Numbers", low: int, high: int) -> "Numbers":
     """Of increasing numbers, those from `low` on and below `high`, without copying: numpy would copy all of them to search a
-    64-bit number among 32-bit ones.
-    """
+    64-bit number among 32-bit ones."""
     first, end = np.searchsorted(numbers, np.array([low, high], numbers.dtype)).tolist()
     return numbers[first:end]
 

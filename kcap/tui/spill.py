@@ -86,8 +86,7 @@ class Spill:
 
     def write(self, batch: pa.RecordBatch) -> Mark:
         """Writes rows; returns how far the files are. A large batch is written as it is, since joining it with others would
-        copy it.
-        """
+        copy it."""
         if not batch.num_rows:
             return self.mark
         self.rows += batch.num_rows
@@ -187,8 +186,7 @@ class Mapped:
 
     def release(self) -> None:
         """Releases the pages, which count as memory of this process once they were read; they are mapped again when needed.
-        Linux only.
-        """
+        Linux only."""
         if hasattr(mmap, "MADV_DONTNEED"):
             for pages in (*self._maps, *(one() for one in self._earlier)):
                 if pages is not None:

@@ -120,8 +120,7 @@ def trouble(book: CaptureModel) -> str:
 
 def position(view: ListModel, item: Item | None, dump: Dump | None, width: int, cell: str = "") -> Text:
     """The status line: the position of the cursor, and the filter that the key `a` would apply. `cell`: the filter of the
-    list's cell.
-    """
+    list's cell."""
     where = f"{view.cursor + 1:,}/{len(view):,}" if len(view) else "0/0"
     if view.marks:
         where += f"  {len(view.marks):,} marked"

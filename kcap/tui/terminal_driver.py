@@ -38,8 +38,7 @@ class KeyParser(XTermParser):
 
 class LastingFile:
     """A file that accepts writes even if the terminal is gone: Textual's writing thread would otherwise end with an exception,
-    and all others would wait for room in its queue.
-    """
+    and all others would wait for room in its queue."""
 
     def __init__(self, file: IO[str], gone: Callable[[], None]) -> None:
         """`gone` is called after each failed write, from the writing thread."""
@@ -77,16 +76,14 @@ class TerminalDriver(LinuxDriver):
 
     def _left(self) -> None:
         """Handles the loss of the terminal: stops the thread that reads it, which would see its end forever, and
-        exits the app.
-        """
+        exits the app."""
         self.exit_event.set()
         with suppress(RuntimeError):  # the loop is closed: the app is exiting
             self._loop.call_soon_threadsafe(lambda: self._app.exit(return_code=HANGUP))
 
     def _sigcont_application(self, *_: Any) -> None:
         """Resumes after a stop. A terminal that hangs up sends SIGCONT as well (tty_ioctl(4)), without a stop before it:
-        resuming then would start a second thread that reads keys.
-        """
+        resuming then would start a second thread that reads keys."""
         if self._must_signal_resume:
             super()._sigcont_application()
         else:

@@ -73,8 +73,7 @@ class Timeline:
 
 def timeline(rows: "RowIndex", passing: "Numbers | None", steps: int) -> Timeline | None:
     """The steps; None if there is no row. Slow: call it in a thread. It copies one batch of rows at a time, and a byte for each
-    row if `passing` restricts the rows.
-    """
+    row if `passing` restricts the rows."""
     wanted = None
     if passing is not None and len(passing) < len(rows) - rows.first:
         wanted = np.zeros(len(rows) - rows.first, np.bool_)

@@ -44,8 +44,7 @@ ORDER: Final = (
     "latency", "size", "count",
 )  # fmt: skip
 """Kinds of differences in the order of the report: failures, changed settings, then what these may have made slower
-or faster.
-"""
+or faster."""
 PARTS: Final = {
     "service_ns": "time at the broker", "queue_ns": "waiting behind earlier requests", "rtt_ns": "the network's round trip",
     "throttle_ns": "throttling", "muted_ns": "the muted time after a throttle",

@@ -58,8 +58,7 @@ class Side:
     span_ns: int
     classes: dict[tuple[str, Name], Row]
     """Scope and class -> count, answered, failed, unanswered, cut_short (unanswered on closed connections), bytes, percentiles,
-    `slices` (exchanges in each).
-    """
+    `slices` (exchanges in each)."""
     times: dict[tuple[str, Name], Rows]
     """Scope and class -> rows of slice, step (class of value) and n: times of answered exchanges."""
     sizes: dict[Name, Rows]

@@ -163,8 +163,7 @@ class Workers:
 
     def joined(self, member: str, sent: Row) -> None:
         """Observes a JoinGroup request. Its metadata are version, URL, offset of the configuration and, since KIP-415, an
-        assignment.
-        """
+        assignment."""
         self.has.pop(member, None)
         for protocol in sent.get("protocols") or ():
             try:

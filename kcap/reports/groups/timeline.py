@@ -56,8 +56,7 @@ def members_of(events: Sequence[Event]) -> list[Row]:
 
 def work_of(event: Event, assignment: Assignment) -> dict[str, list[str]]:
     """The parts of a member's assignment other than topics, by Kafka's names: `tasks` of a streams group as subtopology and
-    partition (TaskId); `connectors` and `tasks` of a Kafka Connect worker (ConnectorTaskId).
-    """
+    partition (TaskId); `connectors` and `tasks` of a Kafka Connect worker (ConnectorTaskId)."""
     each = [(name, number) for name, numbers in assignment.items() for number in numbers]
     if event.api == STREAMS:
         return {"tasks": [f"{name}_{number}" for name, number in each]}

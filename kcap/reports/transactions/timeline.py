@@ -144,8 +144,7 @@ class TransactionTimeline:
 
     def _begun(self, step: TransactionCall) -> None:
         """A producer takes the transactional id. The broker aborts what another one left open; meanwhile it responds
-        CONCURRENT_TRANSACTIONS.
-        """
+        CONCURRENT_TRANSACTIONS."""
         if step.error not in ("NONE", "CONCURRENT_TRANSACTIONS"):
             return
         for transaction in self.open.values():
@@ -180,8 +179,7 @@ class TransactionTimeline:
 
     def _fenced(self, step: TransactionCall) -> None:
         """A refusal. If the transaction is open and no other client took the transactional id, the broker's timeout
-        ended it.
-        """
+        ended it."""
         again = self._is_again(step)
         self.fences.append({
             "time_ns": step.last_ns, "transactional_id": self.name, "client_id": step.client_id, "api": step.api,
@@ -193,8 +191,7 @@ class TransactionTimeline:
 
     def _is_again(self, step: TransactionCall) -> bool:
         """Whether a refused request is a repeated EndTxn for a transaction that has ended: the response to the first one had
-        another epoch, or, if that is not known, nothing was done since.
-        """
+        another epoch, or, if that is not known, nothing was done since."""
         if step.api != "EndTxn" or step.error not in STALE or None in step.producer:
             return False
         ended = self._ends.get(step.producer)

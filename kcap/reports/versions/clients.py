@@ -83,15 +83,13 @@ class Usage:
     """Whether some of its connections began SASL."""
     learned: bool = False
     """Whether its connections request no versions although others of its addresses and client id do, whose results
-    it may use.
-    """
+    it may use."""
     latest_of: dict[int, str] = field(default_factory=dict)
     """API key -> the connection with the latest range."""
 
     def add(self, plan: Plan, some: Sequence[StoredProfile], figures: Sequence[list[int]], *, midstream: bool) -> None:
         """Adds connections with the same plan, whose figures are the columns of `figures`. They are ordered by uid, and plans
-        by their first connection.
-        """
+        by their first connection."""
         last_uid = some[-1].uid
         for use in plan:
             counts, lows, highs, examples, refused, served, died = figures[use.at : use.at + 7]
@@ -159,8 +157,7 @@ class ClientUsage:
 
     def usages(self, clients: Iterable[tuple[str | None, Sequence[StoredProfile]]]) -> Iterator[Usage]:
         """What each of some clients used, with their ids and their connections in order. The figures of many connections are
-        read together.
-        """
+        read together."""
         waiting: list[tuple[str | None, Sequence[StoredProfile]]] = []
         size = 0
         for client_id, some in clients:

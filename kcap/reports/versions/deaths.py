@@ -205,8 +205,7 @@ def once_absent(key: int, version: int) -> str:
 
 def unexplained(case: DiagnosisContext, death: Death, group: tuple[object, ...], *, wants_login: bool) -> None:
     """A request at which the broker closes although its ranges are not known or include the version. `wants_login`: a missing
-    login may be the reason.
-    """
+    login may be the reason."""
     key, version, profile = death.key, death.version, death.profile
     _, _, known = ranges_for(case, death)
     first = next((step for step in profile.opening if step.key != API_VERSIONS), None)

@@ -35,8 +35,7 @@ class DeflatedPieces:
 
     def set(self, place: int, piece: bytes) -> None:
         """Replaces the piece of a position; the old one remains in its block. Earlier positions without a piece
-        become empty.
-        """
+        become empty."""
         missing = place + 1 - len(self)
         if missing > 0:
             for column in (self._block, self._start, self._size):

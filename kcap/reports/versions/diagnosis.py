@@ -170,8 +170,7 @@ class DiagnosisContext:
 
     def group(self, uid: str, client: str | None) -> tuple[str | None, ...]:
         """Key by which troubles are counted: clients of one library and release share a row, as do those of no
-        known library.
-        """
+        known library."""
         known = self.known.of(uid, client)
         return (known.name, known.version) if known is not None else (None, None)
 

@@ -82,16 +82,14 @@ def together(rows: list[Row], kind: Callable[[Row], Hashable]) -> list[Row]:
 
 def needs_words(row: Row, target: str) -> bool:
     """Whether a client's verdict is explained below the table: it does not simply work, or its library is not known or not
-    listed for the release.
-    """
+    listed for the release."""
     newest = row["newest_broker"]
     return row["works_with_target"] != YES or row["software_name"] is None or (newest is not None and earlier(newest, target))
 
 
 def outcome(row: Row) -> str:
     """The client's prospects on the release, by API: what breaks, which versions change, or that it continues with its
-    versions.
-    """
+    versions."""
     breaks, open_ = (
         [f"{api['api']} {span(api['min'], api['max'])}" for api in row["apis"] if api["step"] == step]
         for step in ("breaks", "unknown")

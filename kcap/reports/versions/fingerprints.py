@@ -29,8 +29,7 @@ LEAST_APIS: Final = 2
 SURE: Final = 0.75
 """Minimum confidence with which a library is named. The tables lack some libraries, and a missing one can behave like one in
 the tables: with each recorded library removed from the tables in turn, its clients fit another one with confidences up to 0.74,
-never above.
-"""
+never above."""
 ITS_ID: Final = "its client id begins as that library's default does"
 BROKER: Final = "kafka-broker"
 SCALA: Final = "0.8.2"
@@ -271,8 +270,7 @@ def chosen(
     matches: dict[str, list[str]], opened: set[str], shown: set[Trait], profiles: Sequence[ConnectionProfile], hint: str | None
 ) -> dict[str, list[str]]:
     """Of the libraries that the versions fit (name -> releases), those that remain after all other evidence: one if it is
-    clear.
-    """
+    clear."""
     left = {family: some for family, some in matches.items() if SCALA in some or not excluded(family, profiles)}
     if len(left) < 2:
         return left
@@ -290,8 +288,7 @@ def weighed(
     profiles: Sequence[ConnectionProfile],
 ) -> tuple[tuple[str, ...], float]:  # fmt: skip
     """The evidence for a library, and the confidence that it gives. `fitting`: libraries that the versions fit; `opened`: the
-    order of the first requests is the library's.
-    """
+    order of the first requests is the library's."""
     evidence, confidence = [first], 0.7 if fitting == 1 else 0.5
     _, hint = hint_of(client_id)
     if hint == family:

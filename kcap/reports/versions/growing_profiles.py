@@ -28,8 +28,7 @@ LATE: Final = 1 << 62
     NUMBER, CLIENT, CALL, KIND, OF_KIND, COUNT, FIRST, LAST, EXAMPLE, REFUSED, SERVED, DIED, LOST, CODECS,
 ) = range(14)  # fmt: skip
 """Columns of a use: the connection, the client id, API and version as one number, a verdict and its count, and the fields of
-`profile.Use`. `LOST` is the example of the uses that died, `LATE` if there is none.
-"""
+`profile.Use`. `LOST` is the example of the uses that died, `LATE` if there is none."""
 FIGURES: Final = (COUNT, FIRST, LAST, EXAMPLE, REFUSED, SERVED, DIED, LOST)
 NO_KIND: Final = -2
 """Stands for the verdict in rows of a use without one."""
@@ -44,8 +43,7 @@ SUMMED: Final = {
 STEP_NUMBER, BEHIND, EXCHANGE, KEY, VERSION, WORDS, ERROR, ANSWER, REQUESTED, RESPONDED, BEGINS = range(11)
 """Columns of a step: the connection, whether it is an ApiVersions request after the opening, the fields of
 `profile.ProfiledCall`, the response to an ApiVersions request, and where correlation ids begin as far as the step shows it,
-else `LATE`.
-"""
+else `LATE`."""
 NO_PROBE, NO_RESPONSE = -2, -1
 """`ANSWER` of a step that is no stored ApiVersions request; and of one without a response."""
 STEP_WIDTH: Final = ANSWER + 1 - BEHIND
@@ -304,8 +302,7 @@ class GrowingProfiles:
     def _used(self, rows: "Int64s") -> "tuple[Int64s, Int64s, Int64s]":
         """Uses of connections: the connection, the figures, and what may be in common with others. For each verdict: the use,
         and its count. For each client id: the connection and its number. All are ordered by connection, and those of one
-        connection by their arrival.
-        """
+        connection by their arrival."""
         verdicts = together(rows, self._codes(rows))
         codes = self._codes(verdicts) // KINDS
         uses = together(verdicts, codes)

@@ -39,8 +39,7 @@ class ClientKey:
     principal: str | None = None
     library: str | None = None
     """Distinguishes programs that do not name themselves and share a client id; None if there is only one. It is not a
-    statement about the library, which is in `Clients.software`.
-    """
+    statement about the library, which is in `Clients.software`."""
     address: str | None = None
     """None if clients are counted over all addresses."""
 
@@ -62,8 +61,7 @@ class Clients:
     """Connection and client id -> client."""
     shared: set[tuple[str, str | None]] = field(default_factory=set)
     """Addresses and client ids of which some connections request the broker's versions and others do not. A library may request
-    them on its first connection only, and use the result on the others (kafka-python 2, @platformatic/kafka).
-    """
+    them on its first connection only, and use the result on the others (kafka-python 2, @platformatic/kafka)."""
 
     def of(self, connection: str, client_id: str | None) -> Software | None:
         """The library of a client by one of its connections."""
@@ -129,8 +127,7 @@ def programs(whole: ConnectionProfiles, some: list[StoredProfile], client_id: st
 
 def united(whole: ConnectionProfiles, parts: Iterable[list[StoredProfile]], client_id: str | None) -> list[list[StoredProfile]]:
     """Connections by program. Those that do not send an API in mutually exclusive versions to brokers with the same offer are
-    united, as far as they are compared: a connection that fits none of the first programs is another one.
-    """
+    united, as far as they are compared: a connection that fits none of the first programs is another one."""
     found: list[tuple[list[StoredProfile], Sent]] = []
     for mine in parts:
         sent = sent_by(whole, mine, client_id)
@@ -162,8 +159,7 @@ def sent_by(whole: ConnectionProfiles, some: list[StoredProfile], client_id: str
 
 def exclude(one: Sent, other: Sent) -> bool:
     """Whether two sets of connections must be of two programs: with the same offer they sent disjoint versions of an API that a
-    program sends in only one version, or of at least two APIs.
-    """
+    program sends in only one version, or of at least two APIs."""
     apart = [key for offered, key in one.keys() & other.keys() if one[offered, key].isdisjoint(other[offered, key])]
     return len(apart) > 1 or any(key in ONE_VERSION for key in apart)
 

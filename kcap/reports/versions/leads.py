@@ -18,8 +18,7 @@ HAS_VERSION: Final = "api && api_key"
 
 def client_of(row: Row) -> str:
     """Exchanges of a client: by its id if no other client has it, by its connections if they can be named, else by the software
-    that it states.
-    """
+    that it states."""
     who = drill_down.equals("client_id", row["client_id"])
     if not row["shares_id"]:
         return who

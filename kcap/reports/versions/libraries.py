@@ -33,8 +33,7 @@ NAMES_OF_IDS: Final = (
     (r".* \(github\.com/segmentio/kafka-go\)", "kafka-go"),
 )  # fmt: skip
 """Regular expression of the default client ids of a library -> the library. Those of Kafka Connect's tasks and of Kafka Streams
-are of the Java client.
-"""
+are of the Java client."""
 
 
 def family_of(name: str, version: str = "") -> str:
@@ -198,20 +197,17 @@ BASELINES: Final = {
     "franz-go": (1, 0), "platformatic": (0,),
 }  # fmt: skip
 """Library -> the first release that works with Kafka 4, as KIP-896 lists it; the libraries after the Java client began after
-2.1.
-"""
+2.1."""
 OWN_SINCE: Final = {"sarama": (1, 47)}
 """Library -> the first release that reports its own version in ApiVersions; earlier ones report the version of the program that
-they are built into (version.go: Main.Version of Go's build information).
-"""
+they are built into (version.go: Main.Version of Go's build information)."""
 OLDEST: Final = {
     "librdkafka": "0.8", "kafka-python": "0.8", "franz-go": "0.8", "sarama": "0.8.2", "aiokafka": "0.9", "kafkajs": "0.10",
 }  # fmt: skip
 """Library -> the oldest broker that its documentation supports, for any of its releases."""
 ZOOKEEPER_ONLY: Final = keys_of_apis("LeaderAndIsr", "StopReplica", "UpdateMetadata", "ControlledShutdown")
 """APIs between brokers and a controller elected by ZooKeeper. Kafka 4 does not have them (KIP-866), for another reason than
-KIP-896.
-"""
+KIP-896."""
 INTERNAL: Final = keys_of_apis(*(api for api in REQUESTS_OF_BROKERS if api != WRITE_TXN_MARKERS))
 """APIs that only brokers and controllers use; WriteTxnMarkers is an administrator's too."""
 BROKER_IDS: Final = (
@@ -256,5 +252,4 @@ IMPLEMENTED: Final[tuple[tuple[str, tuple[int, ...], dict[int, tuple[int, ...]]]
     )),
 )  # fmt: skip
 """Family, release, API -> versions recorded against brokers up to 4.4. A single version is the highest; several are those that
-the library chooses among. If the broker offered no later version, the library may have one.
-"""
+the library chooses among. If the broker offered no later version, the library may have one."""

@@ -42,8 +42,7 @@ CERTIFICATE_ALERTS: Final = (
 """Alerts by which a client refuses the server's certificate (RFC 8446 section 6.2)."""
 FINISHED_LEAST: Final = 58
 """Minimum size in bytes of an encrypted Finished of TLS 1.3 with its record header; an encrypted alert has 24, and 40 from Java
-(RFC 8446).
-"""
+(RFC 8446)."""
 CHANGE_CIPHER_BYTES: Final = 6
 SEALED_ALERT: Final = 24
 FLIGHT_LEAST: Final = 500
@@ -119,8 +118,7 @@ def protocols(case: DiagnosisContext) -> None:
 
 def refused_client(line: Row) -> str | None:
     """The alert by which a server refused a client for its certificate or the lack of one; None if it is not the
-    first alert.
-    """
+    first alert."""
     first = (line.get("alerts") or "").partition("; ")[0]
     alert = first.removeprefix("server: ")
     return alert if alert != first and alert in (*CERTIFICATE_ALERTS, "certificate_required") else None

@@ -142,7 +142,6 @@ LINE: Final = (
 
 def is_proven(errors: Iterable[tuple[int, int]], used: Iterable[tuple[int, bool]]) -> bool:
     """Whether a principal is more than the name in a token that the broker then refused: no login failed, or another request
-    was served. `errors`: APIs of SASL with their error codes; `used`: APIs, and whether some were served.
-    """
+    was served. `errors`: APIs of SASL with their error codes; `used`: APIs, and whether some were served."""
     refused = any(key == AUTHENTICATE for key, _ in errors)
     return not refused or any(served for key, served in used if key not in LOGIN_APIS)

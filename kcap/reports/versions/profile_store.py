@@ -123,8 +123,7 @@ def _step(first: First, numbers: Iterator[int]) -> ProfiledCall:
 
 class ProfileColumns:
     """Stored profiles as columns: a sixth of the memory of objects, and only a few values to pickle. Append-only, except for
-    what the end of a connection adds.
-    """
+    what the end of a connection adds."""
 
     def __init__(self) -> None:
         self._addresses, self._servers, self._templates, self._clients = (ValueNumbers() for _ in range(4))
@@ -261,8 +260,7 @@ class ProfileStore(MutableMapping[str, ConnectionProfile]):
 
     def settle(self) -> None:
         """Stores profiles where more than PROFILES_OPEN are open: those of connections that are over, or else, since most are
-        quiet long before, those that were opened first. Stored ones are a few times smaller.
-        """
+        quiet long before, those that were opened first. Stored ones are a few times smaller."""
         known = self.growing.known
         if len(known) > limits.PROFILES_OPEN:
             many = len(known) - limits.PROFILES_OPEN // 2

@@ -132,8 +132,7 @@ Uses = list[tuple[int, TemplateUse]]
 
 class TemplateLayout(NamedTuple):
     """Positions of the figures of a template's uses: a connection may have thousands of client ids, which are read
-    one by one.
-    """
+    one by one."""
 
     starts: "array[int]"
     """Position at which the figures of each use begin, and the end of the last."""
@@ -222,8 +221,7 @@ class ProfileDeduplicator:
         self, values: Mapping[str, Any], identity: "Identity", *, midstream: bool, is_over: bool
     ) -> tuple[int, tuple[int, ...]]:
         """The number of a row's form, and its figures. Among rows with the same names and types, forms differ in the values
-        that are neither figures nor those of the identity, and in the signs.
-        """
+        that are neither figures nor those of the identity, and in the signs."""
         names, parts = tuple(values), tuple(values.values())
         types = tuple(map(type, parts))
         plan = self._plans.get((names, types))

@@ -170,8 +170,7 @@ class ConnectionProfiles:
 
     def _open(self, rows: Exchanges, named: "Bools", codes: Vector) -> None:
         """Retains first requests, and the requests before the connection's work begins: of all rows, since a filter hides no
-        beginning.
-        """
+        beginning."""
         keys, exchanges = rows.number("api_key"), rows.number("exchange").values
         special = named & np.isin(keys.values, [API_VERSIONS, HANDSHAKE, AUTHENTICATE])
         orphan = rows.columns.is_outcome("orphan")

@@ -114,8 +114,7 @@ def reasons(findings: list[Assessment]) -> str:
 
 def release_of(text: str) -> str:
     """A release by its name in the imported schemas: `4.0`, `3.9.2`, `0.10.2.2`, `newest`. Raises UsageError for an unknown
-    name.
-    """
+    name."""
     known = releases()
     if text == "newest":
         return known[-1]

@@ -100,8 +100,7 @@ def always(key: int) -> bool:
 
 def absent(ranges: Mapping[int, Versions], release: str, role: str) -> list[int]:
     """APIs that every broker of the release names and this one does not; none if there are more than a few, which `guess`
-    reports. A controller's listener is not examined.
-    """
+    reports. A controller's listener is not examined."""
     found = [key for key in apis() if key not in ranges and always(key) and advertised(key, release) is not None]
     return found if role == BROKER and len(found) <= LACKING else []
 

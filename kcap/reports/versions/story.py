@@ -25,8 +25,7 @@ UNAVAILABLE: Final = {"fin": "closes the connection", "rst": "resets the connect
 
 def found(whole: ConnectionProfiles, connection: str) -> ConnectionProfile | None:
     """The connection by its uid, by the name of one of its exchanges, or by a unique beginning of its uid; None for one without
-    an exchange.
-    """
+    an exchange."""
     some = [key for key in whole.profiles if key.startswith(connection)]
     if len(some) == 1 or connection in whole.profiles:
         return whole.profiles[connection if connection in whole.profiles else some[0]]

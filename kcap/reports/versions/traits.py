@@ -35,8 +35,7 @@ NUMBERING: Final = {
 """Library -> the first correlation ids of its connections."""
 GOING_ON: Final = frozenset({"sarama"})
 """Libraries that continue the numbering if a program closes a connection and opens it again (sarama's Broker.Open sets no
-number).
-"""
+number)."""
 BOOTSTRAP: Final = 0
 """The connection of a Java client with the id 0 is that to a bootstrap server."""
 OF_LEADERS: Final = frozenset({0, 1})

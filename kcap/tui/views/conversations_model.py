@@ -88,8 +88,7 @@ def flagged(table: pa.Table, names: Sequence[str]) -> pa.Table:
 
 def fold(table: pa.Table, keys: Sequence[str], names: Sequence[str]) -> pa.Table:
     """Aggregates to one row per group; repeating this does not change the rows. Single-threaded, since each thread would hold
-    groups of its own.
-    """
+    groups of its own."""
     made: Any = [(name, HOWS[name]) for name in names]
     found = table.group_by(list(keys), use_threads=False).aggregate(made)
     return found.select([*keys, *(f"{name}_{how}" for name, how in made)]).rename_columns([*keys, *names])
@@ -256,8 +255,7 @@ def slowest(group: str, row: Row) -> str:
 
 def life(row: Row) -> int | None:
     """Nanoseconds from the first packet of the connections to the last, or from the first request to the last if packets are
-    not known.
-    """
+    not known."""
     first, last = (row.get(packet) or row[name] for packet, name in zip(LIFE, ("first_ns", "last_ns")))
     return last - first if first is not None and last is not None else None
 

@@ -89,8 +89,7 @@ def of_client(table: pa.Table, uid: str) -> pa.Table:
 
 def window(table: pa.Table, around: tuple[str, int] | None, shift: int) -> tuple[pa.Table, int]:
     """`WINDOW` exchanges in order of time: those around one, or the first ones; moved by whole windows. With the number of the
-    first.
-    """
+    first."""
     times = calc.coalesce(table["request_first_ns"], table["response_first_ns"])
     keys: Any = {"at": times, "exchange": table["exchange"]}
     order = calc.sort_indices(pa.table(keys), sort_keys=[("at", "ascending"), ("exchange", "ascending")])

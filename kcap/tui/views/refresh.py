@@ -9,8 +9,7 @@ from typing import Any, Final
 
 SHARE: Final = 3
 """Number of durations of the last refresh that must pass before the next one: reports of a large capture must not slow down its
-reading.
-"""
+reading."""
 
 
 @dataclass(slots=True)

@@ -30,8 +30,7 @@ class Span:
 
 def timeline(rows: Sequence[tuple[str, Sequence[Span]]], width: int) -> list[Line]:
     """One line per name, over the time of all spans, with the length of that time below; later spans are drawn over earlier
-    ones.
-    """
+    ones."""
     spans = [span for _, some in rows for span in some]
     if not spans:
         return []

@@ -24,8 +24,7 @@ PARTS: Final = {
 
 def apart(row: Row, end: str = "") -> dict[str, int]:
     """The parts that do not overlap: the broker's part excludes those in which it waits. `end`: suffix of the
-    columns' names.
-    """
+    columns' names."""
     there = {name: row.get(f"{name}{end}") or 0 for name in PARTS}
     there["service_ns"] -= sum(there[name] for name in WAITS)
     return {name: value for name, value in there.items() if value > 0}

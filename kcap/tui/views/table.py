@@ -87,8 +87,7 @@ class SheetTable(Lines):
 
     def _place_of(self, row: Row, names: list[Down], otherwise: int) -> int:
         """The position of a row: of the same object, else of the same target (its drill-down), by its number among the rows
-        with that target.
-        """
+        with that target."""
         found = next((at for at, one in enumerate(self.rows) if one is row), None)
         if found is not None:
             return found
