@@ -1,7 +1,7 @@
-"""Oddities by kind and connection: the first sighting of each, and how many there were, in some 60 bytes each.
+"""Oddities by kind and connection: the first sighting of each and the count, in some 60 bytes each.
 
-In: oddities as they are seen. Out: `Weird` objects with their counts, in the order of packets or of their first sightings. Law:
-what comes out is what went in; a value that can be pickled.
+In: oddities as they are seen. Out: `Weird` objects with their counts, in packet order or in the order of their first sightings.
+Law: what comes out is what went in. The table can be pickled.
 """
 
 from array import array
@@ -16,7 +16,9 @@ from kcap.weird import Weird, WeirdKind
 KINDS: Final = tuple(WeirdKind)
 PLACES: Final = {kind: 2 * place for place, kind in enumerate(KINDS)}
 DETAILS_KNOWN: Final = 1 << 8
-"""Details that are stored once: most oddities have one of a few, and those with numbers in them hardly come twice."""
+"""Number of detail texts that are stored once. Most oddities have one of a few texts, and texts that contain numbers rarely
+repeat.
+"""
 
 
 class Sightings:
@@ -40,7 +42,7 @@ class Sightings:
         return len(self._entries)
 
     def count(self, kind: WeirdKind, detail: str, ref: int, position: int, uid: str | None, count: int, most: int) -> None:
-        """Counts an oddity of a connection; where there are `most` entries and none for it, of no connection."""
+        """Counts an oddity of a connection. If there are `most` entries and none for it, it is counted without a connection."""
         number, of = (0, PLACES[kind]) if uid is None else (number_of(uid), PLACES[kind] + 1)
         if uid is not None and len(self) >= most and self._entries.find(number, of) < 0:
             number, of = 0, PLACES[kind]
@@ -64,13 +66,16 @@ class Sightings:
         return found
 
     def __iter__(self) -> Iterator[tuple[Weird, int]]:
-        """Each with its count, in the order of packets; of one packet those of no connection come first, others by uid."""
+        """Yields each oddity with its count, in packet order. For one packet, those without a connection come first, the others
+        by uid.
+        """
         kinds, uids, refs = self._entries.kinds, self._entries.uids, self._refs
         return map(self._at, sorted(range(len(self)), key=lambda at: (refs[at], kinds[at] & 1, uids[at])))
 
     def entered(self) -> Iterator[tuple[Weird, int]]:
-        """Each with its count, in the order in which they were first counted: that decides which have an entry where `most` is
-        reached."""
+        """Yields each oddity with its count, in the order in which each was first counted. This order decides which have an
+        entry if `most` is reached.
+        """
         return map(self._at, range(len(self)))
 
     def _at(self, at: int) -> tuple[Weird, int]:
