@@ -1,6 +1,6 @@
-"""Descriptors of frames, requests and responses for the stages behind framing; they hold no bytes.
+"""Descriptors of frames, requests and responses for the stages after framing; they hold no bytes.
 
-A frame's body goes to `BodyCollector` as it is read; the descriptor has its slot there.
+A frame's body goes to `BodyCollector` as it is read, and the descriptor has the body's slot there.
 """
 
 from typing import NamedTuple
@@ -14,20 +14,20 @@ NO_BODY = -1
 
 
 class Frame(NamedTuple):
-    """One frame of one direction. Times (ns) and packet references are those that first brought the byte; None for a byte that
+    """One frame of one direction. Times (ns) and packet references are those of the first copy of a byte; None for a byte that
     was not captured.
     """
 
     start: int | None
     """Stream offset of the length prefix."""
     size: int | None
-    """Bytes with the prefix, as announced."""
+    """Announced number of bytes, with the prefix."""
     first_ns: int | None
     first_ref: int | None
     last_ns: int | None
     last_ref: int | None
     low: int | None
-    """Lowest file offset of the packets that gave its bytes."""
+    """Lowest file offset of the packets that carried its bytes."""
     high: int | None
     flags: int
 
@@ -78,16 +78,18 @@ class PendingExchange:
         """When a later request got its response before this one (ns)."""
 
     def received(self, first_ref: int | None, acked: int | None) -> bool:
-        """Whether the broker had it when it sent bytes that came with the packet `first_ref`. Of a request that was captured
-        behind them it had acknowledged a part by then: a tap may show packets in another order than they were sent. `acked`:
-        what the broker had acknowledged of the client's TCP stream.
+        """Whether the broker had received it when it sent bytes that came with packet `first_ref`. A tap may show packets in
+        another order than they were sent: if the request was captured later than these bytes, the broker must have acknowledged
+        a part of it by then. `acked` is the offset that the broker had acknowledged in the client's TCP stream.
         """
         if self.first_ref is None or first_ref is None or self.first_ref <= first_ref:
             return True
         return acked is None or acked > self.place
 
     def precedes(self, response: "PendingResponse") -> bool:
-        """Whether it was sent before a response with its id. Where no request was lost before it, the response has no other."""
+        """Whether it was sent before a response with its id. If no request was lost before it, the response can have no other
+        request.
+        """
         return not self.behind_loss or self.received(response.first_ref, response.acked)
 
     @property
