@@ -1,7 +1,7 @@
 """A records field in, its batches out, whatever formats it mixes.
 
-Law: equal to what Kafka's own readers report (MemoryRecords, DeepRecordsIterator); nothing raises, and a batch is decompressed
-only when its records are requested, except that a magic 0 or 1 wrapper must be opened to know its first offset.
+Law: the result equals that of Kafka's own readers (MemoryRecords, DeepRecordsIterator). Nothing raises. A batch is decompressed
+only when its records are requested, except for a magic 0 or 1 wrapper, which has to be opened for its first offset.
 """
 
 from collections.abc import Iterator
@@ -44,7 +44,9 @@ def decode_records(blob: Buffer) -> RecordSet:
 
 
 def each_batch(blob: Buffer, found: RecordSet) -> Iterator[Batch]:
-    """The batches one by one, which are not kept: each may have millions of records. `found` has the rest behind the last."""
+    """Yields the batches without storing them, since each may have millions of records. After the last one, `found` has the
+    rest.
+    """
     data, at = bytes(blob), 0
     for start, end, magic in spans(data, 0, len(data)):
         try:
@@ -58,7 +60,7 @@ def each_batch(blob: Buffer, found: RecordSet) -> Iterator[Batch]:
 
 
 def plain_size(batch: Batch) -> int | None:
-    """Bytes of a batch if it were not compressed; None where it does not inflate within its bounds."""
+    """Size of a batch if it were not compressed, bytes; None if it cannot be decompressed within its bounds."""
     if not batch.codec_id:
         return batch.size
     packed = (magic2.packed_part if batch.magic == 2 else legacy.packed_part)(batch)
@@ -72,7 +74,7 @@ def inflated_size(codec: int, packed: memoryview, size: int) -> int | None:
 
 
 def count_wrapped(buffer: Buffer, start: int, end: int, body_end: int) -> int:
-    """Records in the compressed magic 0 or 1 message at `buffer[start:end]` (a span of `Projection.wrapped`), as many as could
-    be read within the bounds of decompression; 0 where the body ends inside of the message, as `decode_records` has it.
+    """Number of records in the compressed magic 0 or 1 message at `buffer[start:end]` (a span of `Projection.wrapped`) that can
+    be read within the bounds of decompression; 0 if the body ends inside the message, as in `decode_records`.
     """
     return 0 if end > body_end else legacy.count_of(bytes(buffer[start:end]), 0, end - start)
