@@ -191,31 +191,31 @@ class Analyzer:
         self.options = options or Options()
         self.secrets = Secrets() if self.options.secrets is None else self.options.secrets.copy()
         self.plaintext: Listen | None = None
-        """Called with each piece of plaintext of TLS connections."""
+        """Callback for each piece of plaintext of TLS connections."""
         self.infer_turns = False
-        """Turns of TLS connections are inferred, and are in their rows as `turns` (`kcap.tls.turns.Turns`)."""
+        """Whether turns of TLS connections are inferred; their rows then have them as `turns` (`kcap.tls.turns.Turns`)."""
         self.bodies = BodyCollector()
         self.rows: list[tuple[Any, ...]] = []
         self.orders: list[int] = []
         self.passed_over: list[PassedOver] = []
         self.fast_path: FastPath | None = None
         self.packets = 0
-        """Packets that came as columns before the fast path was started."""
+        """Number of packets that came as columns before the fast path was started."""
         self.batch = 0
         self.identities = Identities()
         self._closed: list[ClosedTogether] = []
         self.closed_connections = 0
-        """Connections that wait in it to be taken."""
+        """Number of connections in it that wait to be taken."""
         self._sightings = Sightings()
         self.weirds_most = limits.WEIRDS_MAX
-        """Entries of `sightings` from which on oddities of further connections are counted together."""
+        """Number of entries of `sightings` from which on oddities of further connections are counted together."""
         self.kafka_connections = 0
         self.watch: Callable[[int, Connection], None] | None = None
         """Callback(packet reference, connection) for each packet whose payload a heuristic used
         (`kcap.distributed.shard_reader`).
         """
         self.unrecognised_bytes = self.held_bytes = 0
-        """Memory of what connections hold that are not recognised yet, and of what waits behind holes where it is much."""
+        """Memory held by connections that are not recognised yet, and memory of bytes behind holes where it is much."""
         self.table = ConnectionTable(self)
 
     def __getstate__(self) -> dict[str, object]:

@@ -49,32 +49,36 @@ class CapturePass:
         self.parser = SegmentParser(self._report)
         self.keep_connections = keep_connections
         self.connections: list[ClosedConnection] = []
-        """Connections that are over, if `keep_connections` is set; a reader of this list may empty it."""
+        """Closed connections, if `keep_connections` is set. A reader of this list may empty it."""
         self._settled = 0
-        """How many of them came since the last batch."""
+        """Number of connections added since the last batch."""
         self.phases: Counter[str] = Counter()
-        """Phases of the connections that are over."""
+        """Phases of the closed connections."""
         self.details: Counter[str] = Counter()
-        """What the connections that are not Kafka look like."""
+        """Details of the connections that are not Kafka: what they look like."""
         self.rows = 0
         self._secrets = [0] * len(self.files.files)
-        """Per file: Decryption Secrets Blocks that were taken."""
+        """Number of Decryption Secrets Blocks that were taken, per file."""
         self.not_kept = 0
-        """Requested messages that were too large to be gathered and cannot be read again."""
+        """Number of requested messages that were too large to be gathered and cannot be read again."""
         self.watch: Callable[[], None] | None = None
-        """Called now and then, also while the last connections are closed: to show the progress, or to take `connections`."""
+        """Callback that is called from time to time, also while the last connections are closed, to show the progress or to
+        take `connections`.
+        """
         self.positions = [0] * len(self.files.files)
-        """How far each file was read, in bytes."""
+        """Number of bytes read of each file."""
         self._piped = any(file.path == STANDARD_INPUT for file in self.files.files)
         self._emitted = -EAGER_SECONDS
         self.patient = False
-        """Rows leave in full batches, however long they wait: what they go to is not looked at before the end."""
+        """Whether only full batches are emitted, however long rows wait, because their consumer needs nothing before the
+        end.
+        """
         self.noted: list[PacketIndex] = []
-        """Packets that are looked for."""
+        """Indexes of packets that are searched for."""
         self.frame_lengths: FrameLengths | None = None
-        """Takes the lengths of packets."""
+        """Stores the lengths of packets; None if they are not requested."""
         self.unwanted: Callable[[RowBatch], Any] | None = None
-        """Says which bodies of a batch are not needed (`Analyzer.take`)."""
+        """Returns the bodies of a batch that are not needed (`Analyzer.take`)."""
 
     def _report(self, kind: WeirdKind, detail: str, file: int, packet: int, position: int) -> None:
         if kind is WeirdKind.LINK_UNKNOWN:

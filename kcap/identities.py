@@ -58,9 +58,9 @@ class Identities(Sequence[Identity]):
 
     def __init__(self, objects: Sequence[Identity] = ()) -> None:
         self._objects: dict[int, Identity] = {}
-        """Those that there are as objects, by index: of the reference path, and those that were made before."""
+        """Identities that exist as objects, by index: those of the reference path, and those that were made on request."""
         self.records = bytearray()
-        """A `RECORD` of each."""
+        """A `RECORD` for each identity."""
         for one in objects:
             self.append(one)
 

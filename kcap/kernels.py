@@ -61,7 +61,7 @@ class _Readiness:
         self.making: subprocess.Popen[bytes] | None = None
         self.began = False
         self.spared_ns = 0
-        """What kernels would have spared until now in places that ask whether they are worth loading."""
+        """Processor time that kernels would have saved so far in places that call `worthwhile`, ns."""
 
     def usable(self, make: bool) -> bool:
         """As `kcap.kernels.usable`."""
@@ -128,7 +128,7 @@ class Kernel:
         self.inline = inline
         """Whether compiled callers inline it."""
         self.entries: dict[tuple[Any, ...], tuple[Any, str]] = {}
-        """By types of arguments: the machine code, and the form of its result."""
+        """Types of arguments -> the machine code, and the form of its result."""
 
     @property
     def _numba_type_(self) -> Any:

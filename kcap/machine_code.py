@@ -58,7 +58,7 @@ def version_file(package: str) -> bytes:
 
 @cache
 def compilers() -> str:
-    """What machine code depends on beside its sources: the versions of the compilers, and the processor."""
+    """What machine code depends on besides its sources: the versions of the compilers, and the processor."""
     import llvmlite.binding as llvm
 
     versions = [f"{name} {version_file(name).hex()}" for name in ("numba", "llvmlite")]

@@ -44,10 +44,10 @@ class Capture:
             names = [keylog] if isinstance(keylog, str) else list(keylog)
             self.options = replace(options or Options(), secrets=read_secrets(names))
         self.only: Filter | None = None
-        """The exchanges that count; all of them without a filter."""
+        """Filter for the exchanges; None for all of them."""
         self._passes = 0
         self.copies: FileCopies | None = None
-        """Copies of open files, which go when nothing uses the capture any more."""
+        """Copies of open files, which are removed when nothing uses the capture any more."""
 
     def filter(self, text: str) -> "Capture":
         """The same capture, limited to the exchanges that pass a display filter (docs/filters.md).
@@ -128,7 +128,7 @@ class Capture:
         return self.table("partitions", columns)
 
     def records(self, columns: Sequence[str] | None = None, *, payloads: bool = False) -> "Table":
-        """One row per record of a Produce, Fetch or ShareFetch, with keys and values if `payloads` or `columns` asks for
+        """One row per record of a Produce, Fetch or ShareFetch, with keys and values if `payloads` or `columns` names
         them.
         """
         from kcap.columns import PAYLOADS, RECORDS

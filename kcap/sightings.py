@@ -26,17 +26,17 @@ class Sightings:
 
     def __init__(self) -> None:
         self._entries = UidTable()
-        """Their number is twice the place of the kind, plus 1 where it is of a connection."""
+        """The number of an entry is twice the index of its kind, plus 1 if it belongs to a connection."""
         self._refs = array("q")
         self._positions = array("q")
         self._counts = array("q")
         self._details = array("I")
         self._texts = bytearray()
-        """Details, one behind the other."""
+        """Details, concatenated."""
         self._ends = array("Q", [0])
-        """Where each detail ends in these, from the second on."""
+        """End of each detail in these, from the second entry on."""
         self._known: dict[str, int] = {}
-        """Details -> their numbers, of some that came lately."""
+        """Recent details -> their numbers."""
 
     def __len__(self) -> int:
         return len(self._entries)

@@ -25,11 +25,11 @@ class UidTable:
         self._places = array("i", bytes(4 * FIRST_PLACES))
         """Number of an entry, from 1; 0 for none."""
         self._spread = int.from_bytes(os.urandom(8), "big") >> 2 | 1
-        """Who writes a capture may choose uids that lie near each other, but not with what they are multiplied."""
+        """Whoever writes a capture may choose uids that are near each other, but does not know this multiplier."""
         self.uids = array("Q")
         """64 bits of the uid of each entry."""
         self.kinds = bytearray()
-        """Its number."""
+        """The number of each entry."""
 
     def __len__(self) -> int:
         return len(self.uids)

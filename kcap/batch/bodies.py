@@ -115,14 +115,14 @@ class Messages:
         numbers = grouped(np.concatenate(found))[0].tolist() if any(map(len, found)) else []
         known = [(number, values) for number in numbers if (values := batch.carried.get(number)) is not None]
         self.carried: list[BodyValues] = [values for _, values in known]
-        """The carried messages that are no columns."""
+        """The carried messages that are not in columns."""
         self.waiting = None if batch.waiting is None else batch.waiting.of({*numbers})
-        """Those that are, numbered behind these."""
+        """Those in columns, which are numbered after the others."""
         known_slots = np.array([number for number, _ in known], np.int64)
         self._known = known_slots if self.waiting is None else np.concatenate([known_slots, self.waiting.slots])
         """Slots of all carried messages, in the order of their numbers."""
         self.total = self.count + len(self._known)
-        """How many messages there are."""
+        """Number of messages."""
         self._sorter = self._known.argsort()
         self._arena = batch.arena
         self._ends = np.asarray(batch.ends, np.int64)
@@ -245,7 +245,7 @@ class SideColumns:
     def __init__(self, messages: Messages, wanted: "Int64s") -> None:
         self.messages = messages
         self.index = messages.indices(wanted)
-        """Message of each row, -1 for none."""
+        """Message of each row; -1 for none."""
         self.here: Bools = self.index >= 0
         self._at = np.maximum(self.index, 0)
         self._carried = np.flatnonzero(self.index >= messages.count)

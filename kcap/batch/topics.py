@@ -47,10 +47,10 @@ class TopicColumns:
         row = row_of.take(message)
         cut = row_of[message[beyond(message)]]
         self.cut = grouped(cut[cut >= 0])[0]
-        """Rows of which a message has more topics than these."""
+        """Rows with a message that has more topics than these."""
         waited = [at for at, values in enumerate(messages.carried, messages.count) if values.cut]
         self.left_out = row_of[np.array(waited, np.int64)]
-        """Rows of which a message waited with too many topics."""
+        """Rows with a message that waited with too many topics."""
         (name, self._names), (number, self._ids) = messages.topic_names, messages.topic_ids
         if (row < 0).any():
             used = row >= 0
@@ -193,9 +193,9 @@ class RowTopics:
     def __init__(self) -> None:
         self.pairs: list[Pair] = []
         self._places: dict[Pair, int] = {}
-        """Where an entry stands."""
+        """Entry -> its index."""
         self._first: dict[Pair, int] = {}
-        """A name or an id alone -> where the first entry that has it stands."""
+        """A name or an id alone -> index of the first entry that has it."""
 
     def join(self, name: int, uuid: int) -> None:
         """Adds a topic unless it, or its other half, is there."""

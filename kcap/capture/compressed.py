@@ -122,7 +122,7 @@ class Decompressed:
         except ImportError:
             raise MissingExtraError(f"{name} files need the package {PACKAGES[name]}") from None
         self._fresh = True
-        """The member has not been given any byte."""
+        """Whether the member has not been given any byte."""
 
     def read(self, size: int) -> bytes:
         """Returns up to `size` bytes; b"" at the end."""

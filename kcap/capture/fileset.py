@@ -91,22 +91,22 @@ class FileSet:
             more = " (it holds saved tables, which this command does not read)" if tables else ""
             raise CaptureError(f"{', '.join(paths) or 'nothing given'}: no capture file there{more}")
         self.files = [CaptureFile(path, name) for path, name in zip(found, unique_names(found))]
-        """In the order given; an index into this list is a batch's `file`. Unreadable files keep their place."""
+        """In the order given; a batch's `file` is an index into this list. Unreadable files remain in it."""
         self.failed: list[tuple[str, CaptureError]] = []
         self.layouts: dict[int, FileSections] = {}
-        """Per file that was opened: what `PacketSource` needs to read it from the middle."""
+        """For each file that was opened, what `PacketSource` needs to read it from the middle."""
         self.spools: dict[int, Spool] = {}
         """Spilled bytes of inputs that can be read only once."""
         self.keeps = False
         """Whether packets will be re-read."""
         self.large = sum(map(size_of, found)) >= LARGE_BYTES
-        """All of it is so much that compiled loops are sure to pay."""
+        """Whether the files are so large that compiled loops are sure to pay off."""
         self._report = report
         self._jit_after = min(jit_after, JIT_SOON_BYTES) if jit_after is not None and self.large else jit_after
         self._sources: list[Source] = []
-        """Open now."""
+        """The sources that are open."""
         self._begun: dict[int, FileSetMember] = {}
-        """Opened before their turn: the only file of a set, and what can be read only once."""
+        """Members that were opened before their turn: the only file of a set, and inputs that can be read only once."""
         self._waiting: list[Order] = []
         for index in range(len(self.files)):
             self._look(index)

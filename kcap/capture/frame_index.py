@@ -72,7 +72,7 @@ class FrameIndex:
     def __init__(self, source: PacketSource) -> None:
         self._source = source
         self._runs: dict[int, list[IndexRun]] = {}
-        """Of each file, in order; they do not overlap."""
+        """The runs of each file, in order and without overlap."""
         self._scratch = tempfile.TemporaryFile(prefix="kcap-", buffering=0)  # noqa: SIM115 - it lives as long as the index
         finalize(self, self._scratch.close)
         self._end = 0

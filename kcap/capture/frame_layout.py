@@ -27,14 +27,14 @@ class FrameLayout:
         """`room`: total number of bytes of all packets."""
         self._place = place
         self._reach = min(place.size, room) + SEGMENT_BYTES_MAX
-        """The packet that comes first gives the frame some bytes: all others are this near to its first byte."""
+        """The first packet carries some bytes of the frame, so all others are at most this far from its first byte."""
         self._base: int | None = None
-        """Place in the stream of the first piece."""
+        """Offset in the stream of the first piece."""
         self._joined = bytearray()
         self._begins = array("q")
-        """First byte and end of each part of these that came at the time of the frame's first byte."""
+        """Start and end of each part of these bytes that came at the time of the frame's first byte."""
         self._spread: tuple[mmap, mmap] | None = None
-        """Bytes and marks, the first piece's in the middle; they cost memory where they are written."""
+        """Bytes and marks, with the first piece in the middle. Only written parts take memory."""
         self._low, self._end = self._reach, 0
 
     def add(self, offset: int, data: bytes | memoryview, time_ns: int) -> None:

@@ -26,7 +26,7 @@ class FrameLengths:
         self._first: dict[int, array[int]] = {}
         """File -> number of the first packet of each batch."""
         self._starts: dict[int, array[int]] = {}
-        """File -> where the lengths of each batch begin."""
+        """File -> position of the lengths of each batch."""
 
     def take(self, packets: PacketBatch) -> None:
         """Stores the lengths of a batch."""

@@ -41,14 +41,14 @@ class FrameReader:
         self._plaintext = plaintext
         self._store: PlaintextStore | None = None
         self._fragmented: dict[int, FragmentIndex] = {}
-        """Of files where datagrams came in fragments."""
+        """Indexes of the files with fragmented datagrams."""
         self._index: FrameIndex | None = None
         self._no_room = False
-        """The index could not be written."""
+        """Whether the index could not be written."""
         self._spanned = self._given = 0
-        """Bytes of files that were read for a single frame each, and bytes of frames."""
+        """Bytes of files that were read for a single frame each, and bytes of all frames that were returned."""
         self._ahead: dict[FramePlace, list[IndexedPiece]] = {}
-        """What packets carry of frames that come next."""
+        """Payloads of frames that are requested next."""
 
     def packets(self, place: FrameLocation) -> tuple[list[Packet], bytes]:
         """The packets that carried a frame, and the frame's contiguous captured bytes.

@@ -40,7 +40,7 @@ class PacketColumns:
         self.positions: list[int] = []
         self.interfaces: list[int] = []
         self.links: list[int] = []
-        """Link types of the first packets, which came from sections that are over."""
+        """Link types of the first packets, which came from sections that have ended."""
 
     def linked(self, interfaces: list[Interface]) -> list[int]:
         """Link types of all packets; the last ones came from these interfaces."""
@@ -65,16 +65,16 @@ class PcapngReader(CaptureFileReader):
         self._order = "<"
         self._interfaces: list[Interface] = []
         self._packet_link: int | None = None
-        """Link type of all interfaces of the section, None where they differ."""
+        """Link type of all interfaces of the section; None if they differ."""
         self._drops: dict[int, int] = {}
-        """Packets dropped by each interface of the section."""
+        """Number of packets dropped by each interface of the section."""
         self._dropped = 0
         """The sum over all sections."""
         self._coarse = 0
-        """Interfaces of the section whose clocks need more than 64 bits."""
+        """Number of interfaces of the section whose clocks need more than 64 bits."""
         self._previous_ns = 0
         self._skipped = 0
-        """Bytes of a Decryption Secrets Block ahead that is not read."""
+        """Bytes of a Decryption Secrets Block ahead that is skipped."""
         if section is not None:
             self.sections.add(FileSection(section.position, section.order))
             self._order = section.order

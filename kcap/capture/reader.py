@@ -24,7 +24,7 @@ class CaptureFileReader(ABC):
         self.file = file
         self.index = index
         self.sections = FileSections()
-        """All that is needed to read the file from its middle."""
+        """What is needed to read the file from its middle."""
         self._window = window
         self._report = report
         self._jit_after = jit_after

@@ -53,7 +53,7 @@ class Source:
                 ) from None
             raise CaptureError(f"{path}: {said(error)}") from None
         self.size = state.st_size if stat.S_ISREG(state.st_mode) else None
-        """Bytes on disk, None for what can be read only once."""
+        """Bytes on disk; None for input that can be read only once."""
         self._maps: FileMaps | None = None
 
     def read(self, size: int) -> bytes:

@@ -19,10 +19,10 @@ class Spool:
     def __init__(self, limit: int = SPOOL_BYTES_MAX) -> None:
         self._limit = limit
         self._early: list[bytes] | None = []
-        """Bytes read before `decide`: the beginning of a file."""
+        """Bytes read before `decide`, from the beginning of the file."""
         self._file: FileIO | None = None
         self.kept = 0
-        """Bytes from the first on."""
+        """Number of bytes that were spilled, from the first byte on."""
 
     def reading(self, read: Read) -> Read:
         """A `read` that also spills what it reads."""

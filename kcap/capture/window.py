@@ -42,7 +42,7 @@ class FileWindow:
         self._largest = largest
         self.base = base
         self.at = 0
-        """Where in `buffer` the place lies that the last `advance` went to."""
+        """Index in `buffer` of the position to which the last `advance` went."""
         self.buffer = b""
         self.ended = False
 

@@ -114,17 +114,20 @@ class State:
     def __init__(self) -> None:
         self.counters = [0] * COUNTERS
         self.ends = [0] * COUNTERS
-        """Where the open tagged fields must end, by counter."""
+        """Position at which the open tagged fields must end, by counter."""
         # Flat arrays, since thousands of small tuples would trigger the garbage collector again and again.
         self.topics = array("i")
-        """Rows of four: (message, name start, name end, uuid start), -1 for what is null or has no place in the version; of a
-        message with more than TOPICS_OF_MESSAGE one more."""
+        """Rows of four: (message, name start, name end, uuid start); -1 for a value that is null or not in the version. A
+        message with more than TOPICS_OF_MESSAGE topics has one row more than that.
+        """
         self.wrapped: list[int] = []
         """Rows of three: (message, start, end) of compressed magic 0 and 1 messages, whose records are not counted."""
         self.elements = array("q")
-        """Rows of `slots.ELEMENTS`, one a partition; of a message with more than PARTITIONS_OF_MESSAGE one more."""
+        """Rows of `slots.ELEMENTS`, one per partition. A message with more than PARTITIONS_OF_MESSAGE partitions has one row
+        more than that.
+        """
         self.group = -1, -1
-        """The group of the partitions at hand."""
+        """The group of the current partitions."""
         self.values = [0] * WIDTH
         self.begin(0, 0, 0)
 
@@ -137,13 +140,13 @@ class State:
         self.mask = 0
         """Presence bits: integers of `slots.SLOTS`, then `slots.TEXTS`."""
         self.records_end = -1
-        """End of the records field that is being walked, -1 outside of one."""
+        """End of the records field that is being walked; -1 outside of one."""
         self.values[:] = _ZEROS
         self.group = -1, -1
         self.room = len(self.elements) + (PARTITIONS_OF_MESSAGE + 1) * _WIDE
-        """Numbers in `elements` from which on the last partition takes the place of the one before."""
+        """Size of `elements` from which on the last partition replaces the one before."""
         self.topic_room = len(self.topics) + (TOPICS_OF_MESSAGE + 1) * 4
-        """The same of topics."""
+        """The same for topics."""
 
 
 def _uvarint(buffer: Buffer, position: int, end: int) -> tuple[int, int]:

@@ -36,7 +36,7 @@ class Message:
         self.frame = frame
         self.header = header
         self.name = name
-        """Schema name (`FetchRequest`), None for an unknown API key."""
+        """Schema name (`FetchRequest`); None for an unknown API key."""
         self._plan = plan
         self._unknown = unknown
         self._reading: JsonReading | None = None

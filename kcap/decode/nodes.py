@@ -107,7 +107,7 @@ class Tiler:
         self.cursor = Cursor(buffers[buffer], start, end)
         self.nodes: list[Node] = []
         self.topic = topic
-        """Name or id of the topic that the span is about, as far as it was said."""
+        """Name or id of the topic that the span is about, as far as it is known."""
 
     def add(self, name: str, start: int, value: Any = None, said: str = "", expand: Expand | None = None) -> Node:
         """Adds a node from `start` to the cursor."""

@@ -78,7 +78,7 @@ class _Compiler:
     def __init__(self, message: MessageSpec, variant: Variant, version: int, partitions: bool) -> None:
         self.message = message.name
         self.partitions = partitions
-        """Partitions go to the side buffer of partitions."""
+        """Whether partitions go to the side buffer of partitions."""
         self.element: tuple[str, ...] = ()
         """The path of a partition's struct while its fields are compiled."""
         self.captures = message.kind in ("request", "response")

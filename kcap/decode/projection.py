@@ -268,25 +268,25 @@ class Resumable:
         self.state = State()
         self.state.begin(0, program, 0)
         self.kept = bytearray()
-        """Names and ids that `result()` points into."""
+        """Names and ids that `result()` refers to."""
         self._tail = b""
         self._base = 0
-        """Body bytes before the tail."""
+        """Number of body bytes before the tail."""
         self._last = _NO_TOPIC
-        """The last topic: the other half of its name and id may come with a later piece."""
+        """The last topic; the other half of its name and id may come with a later piece."""
         self._topics = 0
         """Number of the state's topics whose bytes are copied."""
         self._texts = 0
         """Presence bits of the texts whose bytes are copied."""
         self._dense = False
-        """Whether the fields at hand are small."""
+        """Whether the current fields are small."""
         self.whole: bytearray | None = None
-        """The bytes from `shift` on, where spans of `wrapped` can be read."""
+        """The bytes from `shift` on, if spans of `wrapped` can be read; None otherwise."""
         self.shift = 0
         self.counted = 0
-        """Records in spans of `wrapped` that were read and taken out."""
+        """Number of records in spans of `wrapped` that were read and removed."""
         self.fault: Fault | None = None
-        """The failure on one of these."""
+        """The failure on one of these spans; None if there was none."""
         run(self.state, ROWS, b"", 0)
 
     def __getstate__(self) -> tuple[Any, ...]:
@@ -409,7 +409,7 @@ class Resumable:
 
     @property
     def held(self) -> int:
-        """Memory that it takes beside its values, bytes."""
+        """Memory that it takes besides its values, bytes."""
         state, whole = self.state, b"" if self.whole is None else self.whole
         spans = state.topics.itemsize * len(state.topics) + INTEGER_BYTES * len(state.wrapped)
         return len(self.kept) + len(self._tail) + len(whole) + spans

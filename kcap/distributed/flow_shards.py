@@ -99,7 +99,7 @@ class ShardParser(SegmentParser):
         self.shards = shards
         self._by_hosts = by_hosts and shards > 1
         self.keys: Int64s = np.zeros(0, np.int64)
-        """Flow number of each packet of the current batch; NO_SHARD or ALL_SHARDS where it has none."""
+        """Flow number of each packet of the current batch; NO_SHARD or ALL_SHARDS if it has none."""
         self._keyed = keyed or shards > 1
         self.seen = self.fragments = FragmentRecorder()
 

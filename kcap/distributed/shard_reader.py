@@ -55,7 +55,7 @@ class BlankedReadTracker:
         self._blanked: set[bytes] = set()
         """Flow keys of directions with blanked bytes."""
         self._refs: deque[Int64s] = deque()
-        """References of packets with blanked bytes, rising, one array a chunk."""
+        """References of packets with blanked bytes, ascending, one array per chunk."""
         self._forgotten: dict[int, int] = {}
         """File -> its last reference that was dropped from `_refs`; earlier ones count as blanked."""
 
@@ -151,7 +151,7 @@ class ShardReader:
         self.noted: list[PacketIndex] = []
         """Indexes of packets that are fed with every segment."""
         self.unwanted: Callable[[RowBatch], Any] | None = None
-        """Tells which bodies of a batch can be released at once."""
+        """Returns the bodies of a batch that can be released at once."""
         self.watch: Callable[[], None] | None = None
         self._late: dict[int, int] = {}
         """Reference of a packet out of time order -> the latest time before it, in nanoseconds."""

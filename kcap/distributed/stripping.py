@@ -226,7 +226,7 @@ class StrippedPayloads:
         self._flow, self._place, self._sizes, self._order = (part[once] for part in (self._flow, self._place, sizes, order))
         self._starts = np.cumsum(self._sizes) - self._sizes
         self._bytes = bytearray(int(self._sizes.sum()))
-        """Every payload once, those of a stream one behind the other."""
+        """Every payload once; those of a stream are adjacent."""
         self._data = np.frombuffer(self._bytes, np.uint8)
         gather(source, self._source_at[self._order], self._sizes, self._data, compiled=compiled)
         self._at = np.zeros(len(flow), np.int64)

@@ -64,19 +64,19 @@ class FastPath:
         self.state = FastPathState(analyzer.bodies.shared)
         self.state.meta[at.M_OPENS] = analyzer.takes_all()
         self.step = STEP
-        """Packets of the next window."""
+        """Number of packets in the next window."""
         self.passed = 0
-        """Packets so far, for the order of rows."""
+        """Number of packets so far, for the order of rows."""
         analyzer.orders[:] = [-1] * len(analyzer.orders)
         self.spare: Any = None
-        """The table of bodies of the batch before, to be used again."""
+        """The table of bodies of the previous batch, which is reused."""
         self.kept = 0
-        """Bytes of the arena that came over from the batch before."""
+        """Bytes of the arena that were carried over from the previous batch."""
         self.imported = 0
-        """Connections that were imported so far."""
+        """Number of connections that were imported so far."""
         self.outside: Any = np.zeros(OUTSIDE, np.int32)
         self.expected: Any = np.zeros(SEEN, np.int32)
-        """Packets until connections outside are expected to fit, by endpoints; 0 where nothing is known."""
+        """Estimated number of packets until connections outside fit, by endpoints; 0 if nothing is known."""
         self.entered: list[int] = []
         """Orders of the packets of this window that opened connections outside."""
         self.ended = EndedSlots()

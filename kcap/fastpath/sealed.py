@@ -98,11 +98,11 @@ class SealedWindow:
         firsts = np.concatenate([[0], (places[1:] != places[:-1]).nonzero()[0] + 1])
         self.places = places[firsts]
         self.offsets: list[int] = (log[firsts, at.G_OFFSET] + log[firsts, at.G_TAKEN]).tolist()
-        """Stream offset of the first byte that this walk brought, by stream."""
+        """Stream offset of the first byte from this walk, for each stream."""
         self.sources = [source_of(state, place) for place in self.places.tolist()]
         self.pieces = self._pieces(columns, log)
         self.ends = self.pieces[self.pieces[:, at.P_PLACE].searchsorted(self.places, side="right") - 1, at.P_END]
-        """Where each stream ends in the ciphertext."""
+        """End of each stream in the ciphertext."""
         self.starts = np.concatenate([[0], self.ends[:-1]])
         self.cipher = np.empty(int(self.ends[-1]), np.uint8)
         gathered(columns.data, self.pieces, self.cipher)
@@ -154,7 +154,7 @@ class SealedWindow:
         bad = stops[stops < opened.lasts]
         passed = np.concatenate([[0], opened.counts.cumsum()])
         opened_at = np.arange(len(highs)) + np.repeat(opened.firsts - passed[:-1], opened.counts)
-        """Of the bounds, those that were opened."""
+        """Indexes of the bounds that were opened."""
         records = self._records(opened_at, opened, highs, bad)
         self._deliver(opened.plain, records, passed, highs, fresh)
         self._settle(data, opened_at, passed, highs)
@@ -183,7 +183,7 @@ class SealedWindow:
             nexts.append(source.stream.next)
             ahead.append(max(source.stream.skip - source.stream.next, 0))
         lows = np.concatenate([[0], highs])[passed[:-1]]
-        """Where each stream begins in the plaintext."""
+        """Start of each stream in the plaintext."""
         self.done, held = lows + ahead, np.zeros(len(lows), np.int64)
         self.bases = nexts - lows
         self.spans, self.count = np.empty((len(records) + len(self.pieces), 5), np.int64), np.zeros(1, np.int64)
@@ -204,7 +204,7 @@ class SealedWindow:
         """
         first, streams = passed[:-1], np.arange(len(passed) - 1)
         wholes = np.minimum(highs.searchsorted(self.done, side="right"), passed[1:]) - first
-        """Records of which everything was taken."""
+        """Number of records that were taken completely."""
         last, some = np.maximum(first + wholes - 1, 0), wholes > 0
         afters, nexts = self.starts.copy(), np.full(len(streams), -1)
         if len(highs):

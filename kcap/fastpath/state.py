@@ -102,17 +102,17 @@ class FastPathState:
         self.sealed: dict[int, SealedConnection] = {}
         """TLS of connections that began in the fast path, by slot."""
         self.handshake_bytes = 0
-        """Bytes of packets that they hold."""
+        """Bytes of the packets that they hold."""
         self.free: Any = np.zeros(0, np.int64)
         """Free slots, M_SLOTS of them."""
         self.names: list[str | None] = []
-        """Client ids, by the number rows give."""
+        """Client ids, by their number in rows."""
         self._room_for_names()
         self.rows: Any = np.empty((ROWS_ROOM, at.ROW_WIDTH), np.int64)
         self.bodies: Any = np.empty((3, BODIES_ROOM), np.int64)
         self.arena: Any = _zeros(ARENA_ROOM, np.uint8) if shared is None else shared(ARENA_ROOM)
         self.spare: list[Any] = []
-        """The arena that the batch before took."""
+        """The arena that the previous batch took."""
         self.meta: Any = np.zeros(at.META_WIDTH, np.int64)
         self.meta[at.M_FREE] = -1
         self.meta[at.M_WAITING_MAX] = limits.FAST_PATH_OUTSTANDING_MAX
@@ -121,7 +121,7 @@ class FastPathState:
         self.log: Any = np.empty((limits.FAST_PATH_PACKETS, at.LOG_WIDTH), np.int64)
         self.undo: Any = np.empty((limits.FAST_PATH_PACKETS, at.UNDO_WIDTH), np.int64)
         self.room: dict[str, Any] = {}
-        """Arrays of `BY_SLOT` with room for more slots; what is not used of it takes no memory."""
+        """Arrays of `BY_SLOT`, with room for more slots; unused room takes no memory."""
         self.connections: Any
         self.streams: Any
         self.ids: Any
@@ -131,7 +131,7 @@ class FastPathState:
         self.queues: Any = np.zeros((0, at.REQUEST_WIDTH), np.int64)
         self.table: Any = np.zeros(8 * FIRST_SLOTS, np.int64)
         self.dropped = 0
-        """Places of the table that are marked as left."""
+        """Number of places in the table whose entries were removed."""
         self._no_names()
         self._more_slots(FIRST_SLOTS)
         self.more_entries(FIRST_ENTRIES)

@@ -81,9 +81,9 @@ class Steps:
     def __init__(self, reading: "CapturePass") -> None:
         self.reading = reading
         self._sent: dict[int, bytes] = {}
-        """What was sent last of a file."""
+        """File -> pickle that was last sent for it."""
         self._read: set[int] = set(range(len(reading.capture_files)))
-        """Files that may have changed since."""
+        """Files that may have changed since then."""
         self._last = 0
 
     def packets(self, file: int) -> None:

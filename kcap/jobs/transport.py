@@ -52,7 +52,7 @@ class Slot:
     def __init__(self, number: int, size: int, free: "list[Slot]") -> None:
         """`free` is the list that it is added to when it is free. Raises OSError if a limit does not allow its size."""
         self.number, self.free, self.descriptor, self.mapped = number, free, anonymous(), 0
-        """`mapped`: how many bytes the receiver can see."""
+        """`mapped`: number of bytes that the receiver can see."""
         try:
             self.grow(size)
         except OSError:
@@ -103,13 +103,13 @@ class Sender:
         self._slots: list[Slot] = []
         self._free_arenas: list[Slot] = []
         self._free: list[Slot] = []
-        """Those for other arrays, to which the receiver may refer for longer."""
+        """Slots for other arrays, to which the receiver may refer for longer."""
         self._arenas: dict[int, tuple[int, int, Slot]] = {}
         """Address and size of each arena that was not sent, with its slot."""
         self._numbers = count()
         self._ahead = 0
         self._waited_ns = 0.0
-        """How much longer than the receiver this process waited lately."""
+        """By how much longer than the receiver this process has waited in recent messages, ns."""
 
     @property
     def waits_more(self) -> bool:
@@ -247,10 +247,10 @@ class Receiver:
         self._slots: dict[int, Any] = {}
         """Number of a slot -> its memory as an array."""
         self._freed: deque[int] = deque()
-        """Slots to which nothing refers any more; a finalizer appends to it, at any time."""
+        """Slots to which nothing refers any more. A finalizer appends to it at any time."""
         self._held = 0
         self._taken: int | None = None
-        """For how many nanoseconds the last message with slots was waited for."""
+        """How long the last message with slots was waited for, ns."""
 
     def order(self, message: Any) -> None:
         """Sends the first message. Raises OSError if the sender is gone."""

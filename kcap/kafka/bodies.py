@@ -34,31 +34,32 @@ class BodyCollector:
         self.ends: list[int] = []
         self.programs: list[int] = []
         self.owners: list[PendingExchange | PendingResponse] = []
-        """The owner of each slot; the slot is free once the owner's `slot` changes."""
+        """The owner of each slot; the slot is freed when the owner's `slot` changes."""
         self.carried: dict[int, BodyValues] = {}
         self.waiting: WaitingBodies | None = None
-        """Carried bodies of the fast path, but for those in `carried`."""
+        """Carried bodies of the fast path, except those in `carried`."""
         self.keep = False
-        """Bodies of outstanding requests retain their bytes from batch to batch."""
+        """Whether bodies of outstanding requests retain their bytes from batch to batch."""
         self.records = False
-        """So do the records in large bodies."""
+        """Whether the records in large bodies are retained too."""
         self.partitions = False
-        """Bodies are projected with their partitions."""
+        """Whether bodies are projected with their partitions."""
         self.large_bytes = 0
         """Bytes of the large frames that ended in this batch."""
         self.topic_bytes = self.fresh_topics = 0
-        """Memory of the topics of all carried bodies; how many those of this batch have."""
+        """Memory of the topics of all carried bodies; number of topics that were added in this batch."""
         self.early_bytes = 0
         """Memory of the responses of all connections that wait for their requests."""
         self.outstanding = 0
-        """Requests that wait on the reference path, of the connections that have many."""
+        """Number of requests that wait on the reference path, for the connections that have many."""
         self.gathered_bytes = 0
-        """Memory of the unfinished frames of all framers, of those that hold much."""
+        """Memory of the incomplete frames of all framers that hold much."""
         self.searched_bytes = 0
         """Stream bytes that the resyncs of all framers hold."""
         self.shared: Callable[[int], Any] | None = None
-        """Makes arenas of some size that another process sees, which projects the batches (`kcap.kafka.deferred_bodies`); None
-        where this one does."""
+        """Makes arenas of a given size that are shared with another process, which projects the batches
+        (`kcap.kafka.deferred_bodies`). None if this process projects them.
+        """
         self._settled: set[int] = set()
         self._next_carried = NO_BODY - 1
 

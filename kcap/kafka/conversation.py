@@ -93,7 +93,7 @@ class Waiting:
         """The contiguous bytes from the first one seen."""
         self.whole = True
         self.holed = False
-        """The stream's very first bytes are not in the capture."""
+        """Whether the stream's very first bytes are not in the capture."""
         self.count = 0
 
     def data(
@@ -154,32 +154,32 @@ class Conversation:
         self.responses: ResponseFramer | None = None
         self.recognition_attempts = 0
         self.starting = False
-        """Whether streams deliver bytes that are recognised with those that follow."""
+        """Whether streams are delivering bytes that are only recognised together with those that follow."""
         self.identity_batch = -1
         self.identity_index = -1
         self.rows = 0
         self.failures = 0
         """Number of decoder failures on its bytes; after the first one bytes are only counted."""
         self.tls: Decryptor | None = None
-        """The decryptor of a TLS connection."""
+        """The decryptor of a TLS connection; None for others."""
         self.inner: Conversation | None = None
-        """The conversation over the plaintext of a TLS connection."""
+        """The conversation over the plaintext of a TLS connection; None for others."""
         self.fast_path_slot = -1
-        """Slot in the fast path, -1 outside. Inside, the arrays of the fast path are newer than this object and those it refers
-        to.
+        """Slot in the fast path, -1 outside. Inside, the arrays of the fast path are newer than this object and the objects
+        that it refers to.
         """
         self.fast_path_exits = 0
-        """How often it was exported from the fast path, each time soon after it was imported."""
+        """Number of times that it was exported from the fast path soon after it was imported."""
         self.fast_path_retry_at = 0
-        """Packets of the connection before it may be imported again."""
+        """Number of packets of the connection from which it may be imported again."""
         self.buffered: list[tuple[int, Data | tuple[int, int, int]]] = []
         """The buffered calls of both streams (stream index, arguments) before recognition."""
         self.held = 0
-        """Their memory."""
+        """Memory of these calls, bytes."""
         self.header: ProxyHeader | None = None
         """The PROXY protocol header that the client's stream begins with."""
         self.proxied = 0
-        """Its bytes, where what is behind it is read."""
+        """Size of that header in bytes, if the bytes after it are read."""
         for index, stream in enumerate(self.connection.streams):
             stream.sink = Waiting(self, index)
 

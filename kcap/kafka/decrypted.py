@@ -83,12 +83,12 @@ class DecryptedStream(PlaintextProgress):
     def __init__(self, outer: Stream, connection: "DecryptedConnection", flow: bytes) -> None:
         self.outer = outer
         self.flow = flow
-        """Source, destination and ports."""
+        """Flow key: source, destination and ports."""
         self.connection = connection
         self.sink: StreamSink
         self.peer: DecryptedStream
         self.whole = outer.anchored
-        """The plaintext is known from its first byte on."""
+        """Whether the plaintext is known from its first byte on."""
 
     def go_on(self, progress: PlaintextProgress) -> None:
         """Takes over the progress made so far."""

@@ -55,27 +55,27 @@ class PendingExchange:
     ) -> None:
         self.number = number
         self.api_key = api_key
-        """None for a raw token after SaslHandshake v0, as are version, correlation id and client id."""
+        """None for a raw token after SaslHandshake v0; so are version, correlation id and client id."""
         self.api_version = api_version
         self.correlation_id = correlation_id
         self.client_id = client_id
         self.lost_before = lost_before
-        """Losses of the response stream when the request was seen."""
+        """Number of losses of the response stream when the request was seen."""
         self.first_ref: int | None = None
-        """Packet that brought its first byte, None where that was before all responses to come."""
+        """Packet that carried its first byte; None if that was before all responses to come."""
         self.behind_loss = False
-        """Bytes of the client's stream before it were lost."""
+        """Whether bytes of the client's stream before it were lost."""
         self.place = 0
-        """Offset in the client's TCP stream from which on that packet brought bytes of it, or an earlier one."""
+        """Offset in the client's TCP stream from which on that packet, or an earlier one, carried bytes of it."""
         self.request = request
-        """None until the request's last byte has passed."""
+        """None before the request's last byte."""
         self.request_slot = NO_BODY
-        """The body's place, kept up to date by `Bodies` when it makes room."""
+        """The slot of the body. `BodyCollector` updates it when it moves the body."""
         self.response: PendingResponse | None = None
         self.one_way = False
         """Produce with acks=0: no response will come."""
         self.skipped_ns: int | None = None
-        """When a later request got its response before this one (ns)."""
+        """Time at which a later request got its response before this one, ns; None if none did."""
 
     def received(self, first_ref: int | None, acked: int | None) -> bool:
         """Whether the broker had received it when it sent bytes that came with packet `first_ref`. A tap may show packets in
@@ -110,19 +110,19 @@ class PendingResponse:
         self.correlation_id = correlation_id
         self.exchange: PendingExchange | None = None
         self.frame: Frame | None = None
-        """None until the response's last byte has passed."""
+        """None before the response's last byte."""
         self.slot = NO_BODY
         self.body: bytes | None = None
-        """The body, once the batch is over in which it came."""
+        """The body, after the batch in which it came is over."""
         self.number = 0
-        """Number of the exchange, given to a response that came before its request."""
+        """Number of the exchange; it is given to a response that came before its request."""
         self.flags = 0
         self.mark = mark
-        """Data segments of the client when it came."""
+        """Number of data segments of the client when it came."""
         self.seen_ns = seen_ns
         self.previous_ns: int | None = None
-        """Last byte of the response before it on this connection."""
+        """Time of the last byte of the previous response on this connection, ns."""
         self.first_ref: int | None = None
-        """Packet that brought its first byte."""
+        """Packet that carried its first byte."""
         self.acked: int | None = None
-        """What the broker had acknowledged of the client's TCP stream by then."""
+        """Offset that the broker had acknowledged in the client's TCP stream by then."""

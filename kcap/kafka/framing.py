@@ -70,20 +70,20 @@ class OpenFrame:
     def __init__(self, start: int) -> None:
         self.start = start
         self.size = 0
-        """Bytes with the prefix; 0 while the prefix is not whole."""
+        """Bytes, with the prefix; 0 while the prefix is incomplete."""
         self.head = bytearray()
         """The contiguous bytes from the prefix on, as far as they are buffered."""
         self.rest: Resumable | None = None
-        """The resumable reader of a frame that is not buffered; it has had all bytes of the body so far."""
+        """The resumable reader of a frame that is not buffered. It has read all bytes of the body so far."""
         self.excerpts: Pieces = ()
-        """All of these bytes that is no record, where the fast path stored it, and no byte and no hole came since."""
+        """All of these bytes except records, if the fast path stored them and no further byte or hole has come."""
         self.contiguous = True
         self.header = False
-        """The header is known, or known to be lost."""
+        """Whether the header is known, or known to be lost."""
         self.subject: object = None
-        """The exchange or response that `begun` made of it; None where it gives no row."""
+        """The exchange or response that `begun` made of it; None if it gives no row."""
         self.pieces: list[Piece] | None = []
-        """The pieces to resync over should the header prove impossible; None once it is known."""
+        """The pieces to resync over if the header turns out to be impossible; None once it is known."""
         self.received = 0
         self.first_ns: int | None = None
         self.first_ref: int | None = None
@@ -136,16 +136,16 @@ class Framer:
         self.open: OpenFrame | None = None
         self.search: BoundarySearch | None = None
         self.boundary_flags = 0
-        """Flags for the next frame, which resync found."""
+        """Flags for the next frame, set by resync."""
         self.losses = 0
-        """Holes and resyncs so far."""
+        """Number of holes and resyncs so far."""
         self.frames = 0
         self.framed = 0
         self.skipped = 0
         self.spent = 0
-        """Bytes that resyncs have taken, and those of bodies that they read, as often as they did."""
+        """Number of bytes that resyncs have taken, and of bytes of bodies that they read, each time they did so."""
         self.counted = 0
-        """Memory of the open frame in the sum of those of all connections."""
+        """Memory of the open frame, as counted in the sum of all connections."""
 
     # -- defined by each direction -----------------------------------------------------------------------------------
     def sane(self, size: int) -> bool:

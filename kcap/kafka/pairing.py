@@ -89,12 +89,12 @@ class Pairing:
         self.early_bytes = 0
         """Memory of the completed frames among `early`."""
         self.counted = 0
-        """Requests of this connection in the sum of those of all."""
+        """Number of requests of this connection, as counted in the sum of all connections."""
         self._first_named: PendingExchange | None = None
-        """The first outstanding request that is no token, as long as it waits."""
+        """The first outstanding request that is not a token, as long as it waits."""
         self.exchanges = 0
         self.losses = 0
-        """Holes and resyncs of the response stream so far."""
+        """Number of holes and resyncs of the response stream so far."""
         self.request_losses = 0
 
     def _report(self, kind: WeirdKind, detail: str, frame: Frame | None) -> None:

@@ -45,13 +45,13 @@ class RequestFramer(Framer):
         super().__init__(stream, bodies)
         self.pairing = pairing
         self.raw_id: bytes | None = None
-        """The client id of the last request as bytes: comparing is cheaper than decoding."""
+        """The client id of the last request as bytes, which are cheaper to compare than text."""
         self.client_id: str | None = None
         self.client_ids: dict[str | None, bytes] = {}
-        """Client ids of this connection -> their bytes on the wire, length included."""
+        """Client ids of this connection -> their bytes on the wire, with the length."""
         self.last_correlation: int | None = None
         self.handshake: RequestHeader | None = None
-        """The SaslHandshake v0 after which raw tokens follow."""
+        """The SaslHandshake v0 that raw tokens follow; None if there is none."""
         self.raw_tokens = False
 
     def data(

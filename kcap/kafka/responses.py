@@ -40,7 +40,7 @@ class ResponseFramer(Framer):
         self.pairing = pairing
         self.requests = requests
         self.last_ns: int | None = None
-        """When the last byte of the last response was seen."""
+        """Time of the last byte of the last response, ns."""
 
     def data(
         self, offset: int, buffer: bytes, at: int, captured: int, length: int, time_ns: int, ref: int, position: int

@@ -49,11 +49,11 @@ class Region:
         self.data = bytearray()
         self.holes: list[tuple[int, int]] = []
         self.starts: set[int] = set()
-        """Where segments begin."""
+        """Positions at which segments begin."""
         self.needed = 0
-        """Bytes of the region with which the last `comes` that was true may become false."""
+        """Size of the region from which on the last `comes` that was true may become false."""
         self.ended = False
-        """A hole came since the flag was last cleared: what waited for more bytes at its place gets none."""
+        """Whether a hole came since the flag was last cleared; positions that waited for more bytes then get none."""
 
     def __len__(self) -> int:
         return len(self.data)
@@ -129,21 +129,21 @@ class BoundarySearch:
         self.direction = direction
         self.first = first
         self.sought: set[int] | None = None
-        """Correlation ids that it has searched for; None before it searches."""
+        """Correlation ids that it has searched for; None before the search."""
         self.region = Region()
         self.pieces: list[Piece] = []
-        """The pieces so far, holes as pieces without data."""
+        """The pieces so far; holes are pieces without data."""
         self.waiting: set[int] = set()
-        """Places of which more bytes are to be seen, or that wait for such a place before them."""
+        """Positions that need more bytes, or that wait for such a position before them."""
         self._wake: list[tuple[int, int]] = []
-        """Heap of the waiting: the size of the region from which on to look again, and the place."""
+        """Heap of the waiting positions, by the size of the region from which on each is checked again."""
         self._starts: list[int] = []
-        """Heap of the waiting places where segments begin, and of some that wait no more."""
+        """Heap of the waiting positions at which segments begin; some of them no longer wait."""
         self.scanned = 1 if refuse else 0
         self.skipped = 0
         self.limited = False
         self.at_start = False
-        """The boundary was found where the resync began: no byte was skipped."""
+        """Whether the boundary was found where the resync began, so that no byte was skipped."""
 
     @property
     def size(self) -> int:

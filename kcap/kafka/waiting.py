@@ -33,13 +33,13 @@ class WaitingQueue(Generic[Item]):
 
     def __init__(self) -> None:
         self._passed: OrderedDict[int, Item] = NONE
-        """Entries that were passed over, by identity, oldest first; all of them are older than those of `_order`."""
+        """Entries that were passed over, by identity, oldest first. All of them are older than those of `_order`."""
         self._order: OrderedDict[int, Item] = NONE
-        """The other entries. A dict would scan what was removed from its front."""
+        """The other entries. It is no plain dict, which would scan the entries that were removed from its front."""
         self._by_id: ById[Item] = NO_IDS
-        """Correlation id -> its entry of `_order`, or its entries where several wait."""
+        """Correlation id -> its entry of `_order`, or its entries if several wait."""
         self._passed_by_id: ById[Item] = NO_IDS
-        """The same of `_passed`."""
+        """The same for `_passed`."""
 
     def __len__(self) -> int:
         return len(self._order) + len(self._passed)

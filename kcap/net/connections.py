@@ -99,7 +99,7 @@ class Ended:
     def __init__(self, connection: Connection, table: "ConnectionTable") -> None:
         self.closing_ns, self.closing_order = connection.closing_ns or 0, connection.closing_order
         self.connection: Connection | None = connection
-        """None while it is packed, and once it is closed."""
+        """None while it is packed, and after it was closed."""
         self.packed = b""
         self.flow = connection.flows[0]
         self.table = table
@@ -143,18 +143,18 @@ class ConnectionTable:
         self.streams: dict[bytes, Stream] = {}
         """Flow key -> stream of the newest connection between these endpoints."""
         self.silent: dict[bytes, bytes | Ended] = {}
-        """Lower flow key -> a packed connection that carried no byte; as an entry of `closing` where it ended."""
+        """Lower flow key -> a packed connection that carried no bytes, or its entry of `closing` if it ended."""
         self._new: dict[Connection, None] = {}
         """Connections that may be packed when this batch is over."""
         self.holes = HoleTimers()
-        """Streams with bytes behind a hole, checked as capture time moves on."""
+        """Streams with bytes behind a hole, checked as capture time advances."""
         self.closing: deque[Ended] = deque()
-        """Ended connections that are held for packets that come late, in the order of their ends."""
+        """Ended connections that are held for late packets, in the order of their ends."""
         self.elsewhere: Elsewhere | None = None
         self.count = 0
-        """Connections so far, which is the number of the next one."""
+        """Number of connections so far, which is the number of the newest one."""
         self.objects = 0
-        """Open connections that are not in compact form, those that linger and those that the fast path imported among them."""
+        """Open connections that are not in compact form, including those that linger and those that the fast path imported."""
         self.taken: deque[int] = deque()
         """Orders of packets of this batch that opened connections in the fast path, which are numbered too."""
         self.time_ns = 0
@@ -164,7 +164,7 @@ class ConnectionTable:
         """Order of a file's packet 0."""
         self._swept_ns = 0
         self.unswept = False
-        """There are more idle connections than the last sweep closed."""
+        """Whether there are more idle connections than the last sweep closed."""
 
     def feed(self, batch: SegmentBatch) -> None:
         """Takes segments in capture order."""

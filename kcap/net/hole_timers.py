@@ -18,9 +18,9 @@ class HoleTimers:
 
     def __init__(self) -> None:
         self._known: dict[Stream, tuple[int, int]] = {}
-        """Stream -> its due time (ns) and the number of its entry in the heap, 0 where that one is gone."""
+        """Stream -> its due time (ns) and the number of its entry in the heap; 0 if that entry is gone."""
         self._heap: list[tuple[int, int]] = []
-        """Due time and number of an entry."""
+        """Due time and number of each entry."""
         self._streams: dict[int, Stream] = {}
         """Number of an entry -> its stream."""
         self._count = 0

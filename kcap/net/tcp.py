@@ -100,7 +100,7 @@ class Stream:
         self.anchored = False
         """Whether offset 0 is known to be the first byte of the stream."""
         self.started = False
-        """Whether bytes are delivered; before that they wait for a SYN that may have been displaced."""
+        """Whether bytes are delivered. Before that, they wait for a SYN that may have been displaced."""
         self.next = 0
         self.next_raw: int | None = None
         self.acked: int | None = None
@@ -108,13 +108,13 @@ class Stream:
         self.held: list[Held] = []
         self.held_bytes = 0
         self.counted = 0
-        """Memory of what it holds, in the sum of all streams."""
+        """Memory of its held bytes, as counted in the sum of all streams."""
         self.acks = NO_ACKS
-        """Packets of the server, and what they acknowledged of the client's stream, where that changes; the newest."""
+        """Packets of the server, and what each acknowledged of the client's stream, where that changes; only the newest."""
         self.lost: Sequence[tuple[int, int]] = ()
-        """Ranges that were given up, the newest few."""
+        """The newest ranges that were given up."""
         self.repeats: Sequence[tuple[int, int, bool]] = ()
-        """Ranges seen again, the newest few: start, end, and whether the tap saw one packet twice."""
+        """The newest ranges seen again: start, end, and whether the tap saw one packet twice."""
         self.fin_at: int | None = None
         self.fin_ns: int | None = None
         self.last_ns = 0
@@ -127,13 +127,13 @@ class Stream:
         self.sacked = self.spurious = 0
         self.resent_ns = 0
         self.resent_at: int | None = None
-        """Longest time from its newest data until bytes without an acknowledgement were sent again, and when they were."""
+        """Longest time from its newest data to the retransmission of unacknowledged bytes, ns, and the time of that."""
         self.zero_since: int | None = None
         self.zero_ns = self.zero_stalls = 0
         self.timed_end: int | None = None
         self.timed_ns = 0
         self.rtt_min: int | None = None
-        """Round trip from the tap to the receiver of this stream and back."""
+        """Smallest round trip from the tap to the receiver of this stream and back, ns."""
         self.rtt_sum = 0
         self.rtt_count = 0
 
@@ -480,7 +480,7 @@ class Connection:
         self.streams[0].peer, self.streams[1].peer = self.streams[1], self.streams[0]
         self.client: Stream | None = None
         self.in_order = False
-        """Both streams deliver and hold nothing, so the next segment takes the short way."""
+        """Whether both streams deliver and hold nothing, so that the next segment takes the short path."""
         self.began = "midstream"
         self.ended = "open"
         self.first_ns = self.last_ns = time_ns
@@ -489,10 +489,10 @@ class Connection:
         self.syn_repeated = False
         self.rst_ns: int | None = None
         self.rst_by: Stream | None = None
-        """The stream of the first RST; None without one, and where no request waited for a response."""
+        """The stream of the first RST; None if there is none, or if no request was waiting for a response."""
         self.closing_ns: int | None = None
         self.closing_order = -1
-        """Order of the packet that ended it among all packets, as the table counts them."""
+        """Order, among all packets, of the packet that ended it, as the table counts them."""
         self.ending: object = None
         """Its entry in the queue of ended connections (`kcap.net.connections`)."""
         self.older: Connection | None = None

@@ -34,7 +34,7 @@ class PackedSecrets(Mapping[bytes, bytes]):
         self._waste = len(self._data) - sum(self._sizes)
         self._shared = False
         self._last: tuple[Any, int] = (None, 0)
-        """The random that was looked for last, and its place from 1 on: the lines of a session stand together."""
+        """The last random that was searched for and its index from 1 on, because the lines of a session are adjacent."""
         self._spread()
 
     def copy(self) -> "PackedSecrets":

@@ -54,10 +54,10 @@ class RecordOpener:
         self.version, self.cipher, self.keys, self.etm = version, cipher, keys, etm
         self.mac_bytes = 0
         self._made: Any = None
-        """The AEAD, while it is there."""
+        """The AEAD; None before it is made and after it is released."""
         self._iv = int.from_bytes(keys.iv, "big")
         self.refused: Any = ()
-        """What the AEAD raises for a record that does not authenticate."""
+        """The exceptions that the AEAD raises for a record that does not authenticate."""
         self._block: Any = None
         if cipher.kind not in NO_AEAD:
             make, self.refused = _aead_of(cipher.kind, cipher.algorithm)

@@ -55,21 +55,23 @@ class RecordReader:
 
     def __init__(self) -> None:
         self.searching = False
-        """The record boundary is not known."""
+        """Whether the record boundary is unknown."""
         self.skipped = 0
-        """Stream bytes passed over since the last record, holes included."""
+        """Stream bytes skipped since the last record, including holes."""
         self.wanted = 0
-        """Before this stream offset no record is complete, so that `next` need not be called."""
+        """Stream offset before which no record is complete, so that `next` need not be called."""
         self._data = bytearray()
         self._base = 0
-        """Of the first byte of `_data`."""
+        """Stream offset of the first byte of `_data`."""
         self._at = 0
-        """Of the next record, or where the search for one goes on."""
+        """Stream offset of the next record, or where the search for one continues."""
         self._looked = 0
-        """How many bytes behind `_at` no record begins at."""
+        """Number of bytes after `_at` at which no record begins."""
         self._pieces: list[RecordPiece] | tuple[()] = ()
         self._holes: list[tuple[int, int]] | tuple[()] = ()
-        """Start and end; `_data` holds zeros there. Lists, as an empty deque takes 600 bytes, and few wait here."""
+        """Start and end of holes; `_data` holds zeros there. It is a list, because an empty deque takes 600 bytes and few holes
+        wait here.
+        """
 
     @property
     def end(self) -> int:

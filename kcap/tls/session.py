@@ -50,16 +50,16 @@ class TlsSession(InBatches):
         """Secrets of TLS 1.3 by label."""
         self.master: bytes | None = None
         self.patient = True
-        """Keys that come late were not waited for in vain."""
+        """Whether waiting for keys that come late still makes sense."""
         self.refused = False
-        """Of TLS 1.3: the client's first encrypted record is no Finished but of the length of an alert, so that there was no
-        handshake.
+        """TLS 1.3: whether the client's first encrypted record is not a Finished but has the length of an alert, so that there
+        was no handshake.
         """
         self.early = EarlyData()
         self.transcript = bytearray()
         """Handshake messages before TLS 1.3, for the extended master secret."""
         self.events: list[Event] = []
-        """What came of the stream bytes at hand."""
+        """Events of the current stream bytes."""
 
     # -- input ------------------------------------------------------------------------------------------------------
     def data(self, side: int, offset: int, data: bytes, length: int, time_ns: int, ref: int, position: int) -> list[Event]:

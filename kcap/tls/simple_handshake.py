@@ -63,7 +63,7 @@ class SimpleSide:
         self.held: tuple[int, bytes, list[RecordPiece] | tuple[()]] = (offset, b"", ())
         """As `RecordReader.held`."""
         self.number = 0
-        """Of the next record."""
+        """Number of the next record."""
         self.budget = budget
 
     @property

@@ -57,24 +57,24 @@ class Turns:
 
     def __init__(self) -> None:
         self.done: array[int] = array("q")
-        """`FIELDS` of each turn, one turn behind the other."""
+        """`FIELDS` of each turn, concatenated."""
         self.dropped = 0
-        """Turns beyond the limit."""
+        """Number of turns beyond the limit."""
         self._open: list[int] | None = None
         self._hidden: Hidden | None = Hidden.unknown()
-        """Of TLS 1.3, or where the version is not known."""
+        """Hidden lengths of TLS 1.3, also if the version is not known."""
         self._waits_for: frozenset[int] | None = None
-        """Lengths of the Finished that ends the client's handshake, until it came."""
+        """Lengths of the Finished that ends the client's handshake; None after it came."""
         self._first: list[Seen] | None = None
-        """Of TLS 1.3: what the server sent behind the first request, where that may begin with session tickets."""
+        """TLS 1.3: what the server sent after the first request, if that may begin with session tickets."""
         self._alerts: list[Seen] = []
-        """The newest records, where these have the length of an alert with padding."""
+        """The newest records, if they have the length of an alert with padding."""
         self._flight: list[Seen] = []
         """Records of the client's last flight, while its end is not known."""
         self._gap = False
-        """Bytes are missing since the last turn began."""
+        """Whether bytes are missing since the last turn began."""
         self._lost = [False, False]
-        """The record boundary of a side is not known."""
+        """Whether the record boundary of each side is unknown."""
 
     def __len__(self) -> int:
         return len(self.done) // len(FIELDS)
