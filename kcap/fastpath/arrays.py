@@ -108,7 +108,9 @@ class PacketArrays(NamedTuple):
     """
     ended: Any
     seen: Any
-    """Number of packets left of connections outside, by endpoints. The walk stops when a number reaches `patience`."""
+    """Number of packets left of connections outside, by endpoints. The walk stops when a number reaches the one in
+    `patience`.
+    """
     patience: Any
     outside: Any
     """Number of connections outside, by endpoints."""

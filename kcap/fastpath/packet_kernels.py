@@ -209,10 +209,10 @@ def lacks(packets: Any, index: int, place: int, arrays: Any) -> bool:
 
 @compiled
 def walk(packets: Any, first: int, last: int, arrays: Any) -> int:
-    """Walks packets `first` to `last`; returns where it stopped. It stops if arrays are full, if `patience` packets of the
-    endpoints of a connection outside were left, if the reference path must take packets before the next flow can be looked up,
-    or if a response is late and has to be reported after an earlier packet's oddities. Payload of connections with TLS is only
-    listed in `log`.
+    """Walks packets `first` to `last`; returns where it stopped. It stops if arrays are full, if a connection outside has as
+    many packets as `patience` allows for its endpoints, if the reference path must take packets before the next flow can be
+    looked up, or if a response is late and has to be reported after an earlier packet's oddities. Payload of connections with
+    TLS is only listed in `log`.
     """
     data, numbers, times, positions, kinds = packets.data, packets.numbers, packets.times, packets.positions, packets.kinds
     table, keys, seen, patience = packets.table, packets.keys, packets.seen, packets.patience

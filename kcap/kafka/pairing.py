@@ -5,9 +5,9 @@ through `Outlet.emit`. Law: every request ends in exactly one exchange, every re
 `TRANSITIONS` is the state table of a request and of a response.
 
 Brokers respond to a connection's requests in order (SocketServer mutes the channel meanwhile), so pairing is first in, first
-out, verified by correlation id. If the response to a later request comes first, the earlier request is passed over: its
-response is lost. Where several requests have the same id, as re-authentications do (KIP-368), those that were not passed over
-are matched first. Captures may show responses before their requests; such a response waits for the reorder window.
+out, verified by correlation id. If the response to a later request comes first, the earlier request is passed over, since its
+response is probably lost. Where several requests have the same id, as re-authentications do (KIP-368), those that were not
+passed over are matched first. Captures may show responses before their requests; such a response waits for the reorder window.
 """
 
 from math import inf

@@ -78,7 +78,7 @@ CHUNK_GAP_BYTES = 16 << 10
 """Bytes of a file between two packets that are read rather than skipped: a separate read costs as much as copying them."""
 
 FRAME_SPAN_FACTOR = 2
-"""Bytes of files that may be read for the bytes of frames that are re-read one by one. Beyond that, an index of packets costs
+"""Bytes of files that may be read per byte of frames that are re-read one by one. Beyond that, an index of packets costs
 less.
 """
 

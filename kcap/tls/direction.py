@@ -173,9 +173,9 @@ class Direction:
         """Yields epochs and numbers that the next record may have instead of the expected ones. `begun`: everything sent since
         the hello is known, or how much of it is missing.
 
-        Each record has a number, so that complete records are counted exactly, and bytes that belong to no record as many as
-        they have room for. The last record before a change of keys announces it (RFC 8446 section 5.1), except for early data
-        that the server refuses. That record was lost, or it was opened but had a handshake message that was not understood.
+        Each record has a number. Complete records are counted exactly; bytes that belong to no record count as many records as
+        fit into them. The last record before a change of keys announces it (RFC 8446 section 5.1), except for early data that
+        the server refuses. That record was lost, or it was opened but had a handshake message that was not understood.
         """
         at, number, unopened = self.at, self.number, self.unopened
         if begun and unopened > limits.TLS_UNOPENED_RECORDS:
