@@ -274,8 +274,10 @@ SERVERS_MOST = 100
 GONE_MOST = 64
 """Servers and versions that are searched for requests of removed versions."""
 
-EVENTS_MOST = 10_000
-"""Leadership errors that are followed up."""
+EVENTS_MOST, ABSENCES_MOST = 10_000, 100
+"""Leadership errors, and requests that were given up, that are followed up; periods in which brokers were away with which each
+of these requests is compared.
+"""
 
 STUCK_MOST = 1_000
 """Partitions of groups whose messages are re-read; others are only counted."""

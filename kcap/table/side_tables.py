@@ -26,8 +26,6 @@ from kcap.model import REF_FILE_SHIFT, CaptureFile
 from kcap.schema.errors import ERRORS
 from kcap.schema.registry import api_name
 from kcap.table.schema import TYPES, arrow_schema
-from kcap.tls.turns import FIELDS as TURN_FIELDS
-from kcap.tls.turns import Turns
 from kcap.weird import Weird
 
 if TYPE_CHECKING:
@@ -136,13 +134,15 @@ def _joined_batch(
 
 def turn_batches(closed: Iterable[ClosedConnection], columns: Sequence[Column]) -> Iterator[pa.RecordBatch]:
     """Rows of `tls_turns`, of connections with turns; one empty batch for none."""
+    from kcap.tls.turns import FIELDS, Turns  # for this table alone
+
     some: list[tuple[dict[str, object], Int64s]] = []
     for connection in closed:
         if isinstance(connection, ClosedRow):  # those never have turns
             continue
         turns = connection.values.get("turns")
         if isinstance(turns, Turns) and len(turns):
-            some.append((connection.values, np.frombuffer(turns.done, np.int64).reshape(-1, len(TURN_FIELDS))))
+            some.append((connection.values, np.frombuffer(turns.done, np.int64).reshape(-1, len(FIELDS))))
         if sum(len(numbers) for _, numbers in some) >= TURNS_AT_ONCE:
             yield _turn_batch(some, columns)
             some = []
@@ -150,9 +150,11 @@ def turn_batches(closed: Iterable[ClosedConnection], columns: Sequence[Column]) 
 
 
 def _turn_batch(some: "list[tuple[dict[str, object], Int64s]]", columns: Sequence[Column]) -> pa.RecordBatch:
+    from kcap.tls.turns import FIELDS
+
     sizes = [len(numbers) for _, numbers in some]
-    numbers = np.concatenate([np.empty((0, len(TURN_FIELDS)), np.int64), *(part for _, part in some)])
-    known: dict[str, Any] = dict(zip(TURN_FIELDS, numbers.T))
+    numbers = np.concatenate([np.empty((0, len(FIELDS)), np.int64), *(part for _, part in some)])
+    known: dict[str, Any] = dict(zip(FIELDS, numbers.T))
     known["turn"] = np.concatenate([np.empty(0, np.int64), *(np.arange(1, size + 1) for size in sizes)])
     known["latency_ns"] = known["response_first_ns"] - known["request_last_ns"]
     open_ended = known["response_records"] == 0

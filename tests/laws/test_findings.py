@@ -71,11 +71,34 @@ def test_a_broker_that_waits_for_the_replicas_of_a_stopped_one_is_not_accused() 
 
 @pytest.mark.parametrize(
     ("name", "rules"),
-    [("broker-stall-members", ["request-timeout", "broker-stall"]), ("broker-restarted", ["broker-unavailable"])],
+    [("broker-stall-members", ["broker-stall", "request-timeout"]), ("broker-restarted", ["broker-unavailable"])],
 )
 def test_members_and_producers_are_not_accused_of_what_their_only_broker_does(name: str, rules: list[str]) -> None:
     """Their library, their process and their topic's leaders were as they should be; a producer did not wait for so long."""
     assert [row["id"] for row in findings(FOLDERS[0] / f"{name}.pcap") if row["severity"] != "info"] == rules
+
+
+ONE_CAUSE = {
+    "broker-killed": ["broker-unavailable", "retries-duplicate", "request-timeout"],
+    "broker-stall-clients": ["broker-stall", "retries-duplicate", "request-timeout"],
+    "broker-cut-off": ["path-interrupted", "sequence-errors"],
+    "commit-each": ["commit-storm"],
+    "rebalance-waits": ["rebalance-slow"],
+    "retries-late": ["broker-stall", "retries-duplicate", "request-timeout"],
+    "topic-deleted": ["unknown-topic-loop", "metadata-storm"],
+    "transaction-blocks-readers": ["hanging-transaction", "stuck-partition"],
+}  # fmt: skip
+"""Captures in which one cause hits many clients -> the findings above `info`, of which the first names the cause."""
+
+
+@pytest.mark.parametrize("name", ONE_CAUSE)
+def test_one_cause_is_one_finding_and_what_follows_from_it_stands_below(name: str) -> None:
+    rows = [row for row in findings(FOLDERS[0] / f"{name}.pcap") if row["severity"] != "info"]
+    assert [row["id"] for row in rows] == ONE_CAUSE[name]
+    if "request-timeout" in ONE_CAUSE[name]:
+        server = rows[0]["who"]["server"]
+        assert (rows[-1]["severity"], rows[-1]["who"]["server"]) == ("low", server)
+        assert (rows[-1]["evidence"]["explained_by"], server in rows[-1]["sentence"]) == (rows[0]["id"], True)
 
 
 EXACT = frozenset({

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from kcap.limits import EVENTS_MOST
 from kcap.reports.definition import LOCALHOST, is_own, of_brokers
 from kcap.reports.findings.model import Finding, Found, called, named, picking, rule, seconds, where
 from kcap.reports.findings.observed import (
@@ -45,6 +46,8 @@ NO_TOKEN = {
 """The same of clients that cannot make a token."""
 
 
+LOOKUPS = frozenset({*OPENING, "Metadata", "FindCoordinator", "DescribeCluster", "GetTelemetrySubscriptions"})
+"""What clients send before they know, or reach, the broker that they want."""
 LISTING = ("Describe", "ListClient", "ListConfig", "ListGroups", "ListPartition", "ListTransactions")
 """How the names of APIs begin with which tools of operators ask what there is."""
 ASKING = ("Metadata", "FindCoordinator", "ListOffsets", "OffsetFetch", *LISTING)
@@ -59,27 +62,33 @@ def with_mechanism(row: Row) -> str:
 @rule(
     "authentication-failed-loop", "high", 0.95,
     needs="responses",
-    looks_at="SASL_AUTHENTICATION_FAILED responses of a client; connections that the server closes behind a SASL token, as "
-    "brokers before 1.0 and some of other makers refuse a login",
+    looks_at="SASL_AUTHENTICATION_FAILED responses of a client, nonces of SCRAM messages and times of OAUTHBEARER tokens; "
+    "connections that the server closes behind a SASL token, as brokers before 1.0 and some of other makers refuse a login",
     advice="Check user and password (or token) of this client and the broker's credentials for that mechanism.",
     instead="credentials that were being rotated; for connections closed without a response: a server that was being stopped, "
     "or that does not take the form of this client's login",
-    sources="KIP-43, KIP-152",
+    sources="KIP-43, KIP-152, RFC 5802, RFC 7628, CVE-2024-56128",
     failures=3,
 )  # fmt: skip
 def authentication_failed_loop(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """A client whose login fails again and again, or that never gets in."""
+    """A client whose login fails again and again, or that never gets in. With SCRAM messages show whether it repeats the
+    server's nonce: where it does not, no password gets it in. A token of OAUTHBEARER says until when it is valid.
+    """
     let_in = {call["client_id"] for call in seen.calls if call["outcome"] == "answered" and call["api"] not in OPENING}
-    for row in seen.prepared(seen.errors(["SASL_AUTHENTICATION_FAILED"], ("client_id", "sasl_mechanism"))):
+    refused = seen.errors(["SASL_AUTHENTICATION_FAILED"], ("client_id", "sasl_mechanism"))
+    if refused:
+        from kcap.reports.findings.logins import why_refused  # for captures with such logins
+    for row in seen.prepared(refused):
         text = seen.message(row, "response").get("errorMessage")
         severity = None if row["n"] >= limit["failures"] else "info" if row["client_id"] in let_in else "medium"
+        words, advice = why_refused(seen, row) or ("", REFUSED.get(row["sasl_mechanism"]))
         yield Finding(
             f"the login of {called(row['client_id'])}{with_mechanism(row)} failed {counted(row['n'], 'time')}"
-            + (f": {text}" if text else ""),
+            + (f": {text}" if text else "") + words,
             {"client_id": row["client_id"]}, row["n"],
             where("error == SASL_AUTHENTICATION_FAILED", client_id=row["client_id"], sasl_mechanism=row["sasl_mechanism"]),
             row["first_ns"], row["last_ns"], row["latency_ns"] or 0, {"failures": row["n"]}, severity,
-            advice=REFUSED.get(row["sasl_mechanism"]),
+            advice=advice,
         )  # fmt: skip
     if not any(call["api"] in TOKENS and call["reason"] in ("fin", "rst") for call in seen.calls):
         return
@@ -206,15 +215,20 @@ def sasl_mechanism_mismatch(seen: Observed, limit: Mapping[str, float]) -> Found
     "sasl-session-expired", "medium", 0.9,
     needs="responses bodies",
     looks_at="requests that a client sends on a connection after the lifetime that its SaslAuthenticate response gave, without "
-    "another login, and that the server answers by closing",
+    "another login, and that the server answers by closing; where no response gives one, connections that it closes as long "
+    "after their logins",
     advice="Use a library that logs in again on the connection (KIP-368), or raise connections.max.reauth.ms of the broker and "
     "the lifetime of tokens. The request at which the broker closes is not served.",
-    instead="a server that was being stopped at that time",
+    instead="a server that was being stopped at that time; where no response gives a lifetime, a proxy that ends connections "
+    "after that time",
     sources="KIP-368",
-    connections=2,
+    connections=2, alike=3, share=0.7, seconds=1,
 )  # fmt: skip
 def sasl_session_expired(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """A client that does not log in again before its session is over: the broker closes at its next request."""
+    """A client that does not log in again before its session is over: the broker closes at its next request. SaslAuthenticate
+    v0 has no lifetime: for such clients it is the longest that the server gave others, or what `alike` connections and more
+    have in common.
+    """
     if not any(call["api"] == "SaslAuthenticate" and call["outcome"] == "answered" for call in seen.calls):
         return
     table = seen.exchanges
@@ -233,18 +247,31 @@ def sasl_session_expired(seen: Observed, limit: Mapping[str, float]) -> Found:
         last_ns=late.sent_ns.max(), connection=late.connection.argmin(late.sent_ns), exchange=late.login.argmin(late.sent_ns),
     )  # fmt: skip
     picked = picking(seen, late, *ends)
-    for row in seen.prepared(seen.run(groups.filter(groups.n >= int(limit["connections"])))):
-        lifetime = seen.message(row, "response").get("sessionLifetimeMs") or 0
-        if not 0 < lifetime * 1e6 <= row["soonest_ns"]:
+    rows = seen.run(groups.filter(groups.n >= int(limit["connections"])))
+    if not rows:
+        return
+    from kcap.reports.findings.logins import common_life, lifetimes  # for captures with such connections
+
+    usual = lifetimes(seen)
+    each = late.select(*ends, "sent_ns", "connection", life_ns=late.sent_ns - late.login_ns)
+    lives = rows_by(seen.first(each, ("sent_ns", "connection"), EVENTS_MOST, "sessions"), ends)
+    for row in seen.prepared(rows):
+        own = seen.message(row, "response").get("sessionLifetimeMs") or 0
+        known = (own or usual.get((row["server_ip"], row["server_port"]), 0)) * 1_000_000
+        if known and known > row["soonest_ns"]:
             continue
         server = server_of(row)
+        lasts = known or common_life([one["life_ns"] for one in lives.get(tuple(row[name] for name in ends), ())], limit)
+        if not lasts:
+            continue
+        how = "" if own else " as other logins there say" if known else ", as its connections suggest"
         yield Finding(
             f"{server} closed {counted(row['n'], 'connection')} of {called(row['client_id'])} at a request behind the end of "
-            f"its SASL session, which lasts {seconds(lifetime * 1e6)}; the client does not log in again",
+            f"its SASL session, which lasts {seconds(lasts)}{how}; the client does not log in again",
             {"client_id": row["client_id"], "server": server}, row["n"],
             where("reason in {fin, rst}", picked(row), **{name: row[name] for name in ends}),
-            row["first_ns"], row["last_ns"], 0, {"closed": row["n"], "lifetime_ns": round(lifetime * 1e6),
-            "soonest_ns": row["soonest_ns"]},
+            row["first_ns"], row["last_ns"], 0, {"closed": row["n"], "lifetime_ns": lasts, "soonest_ns": row["soonest_ns"]},
+            None, None if known else 0.7,
         )  # fmt: skip
 
 
@@ -319,7 +346,7 @@ def resource(seen: Observed, row: Row) -> str | None:
     needs="responses beginnings",
     encrypted=True,
     looks_at="a plaintext request that gets no more than a TLS alert; a ClientHello at a port whose server sends nothing, and "
-    "speaks TLS on no other connection",
+    "speaks TLS on no other connection, and how soon that host tries again",
     advice="Set security.protocol of the client to what the listener speaks (SSL or SASL_SSL against PLAINTEXT or "
     "SASL_PLAINTEXT). Where the client is a proxy that ends TLS or begins it, the listener behind it must speak what it sends.",
     instead="for a ClientHello without a response: a health check or a scanner that tries TLS, another service that closes, or "
@@ -327,7 +354,11 @@ def resource(seen: Observed, row: Row) -> str | None:
     connections=2, alerts=1,
 )  # fmt: skip
 def tls_plaintext_confusion(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """One side speaks TLS and the other does not."""
+    """One side speaks TLS and the other does not.
+
+    Kafka's clients connect again within a second or two (reconnect.backoff.max.ms), or later and later. A host whose tries are
+    further apart, and even as those of a clock or few, is a health check or a person: that is worth knowing and no more.
+    """
     groups: dict[tuple[object, ...], Row] = {}
     speak_tls = {
         (link["server_ip"], link["server_port"]) for link in seen.links
@@ -338,12 +369,17 @@ def tls_plaintext_confusion(seen: Observed, limit: Mapping[str, float]) -> Found
         hello = link["phase"] == "tls" and link["most_response_bytes"] == 0 and link["server_packets"] > 0
         if not (plain or hello) or link["began"] != "syn" or (hello and (link["server_ip"], link["server_port"]) in speak_tls):
             continue
-        ends = plain, link["client_id"], link["server_ip"], link["server_port"]
+        probe = False
+        if hello:
+            from kcap.reports.findings.probing import probes
+
+            probe = probes(seen, link)
+        ends = plain, link["client_id"], link["server_ip"], link["server_port"], probe
         known = groups.setdefault(ends, {**link, "n": 0, "hosts": set()})
         known["n"] += link["n"]
         known["hosts"].add(link["client_ip"])
         known["first_ns"], known["last_ns"] = min(known["first_ns"], link["first_ns"]), max(known["last_ns"], link["last_ns"])
-    for (plain, client, ip, port), row in groups.items():
+    for (plain, client, ip, port, even), row in groups.items():
         several = row["n"] >= limit["connections"]
         if row["n"] < limit["alerts" if plain else "connections"]:
             continue
@@ -357,21 +393,24 @@ def tls_plaintext_confusion(seen: Observed, limit: Mapping[str, float]) -> Found
             closed = counted(row["n"], "connection")
             who = f"a TLS client at {hosts[0]} gets" if len(hosts) == 1 else f"TLS clients at {len(hosts):,} hosts get"
             sentence = f"{who} nothing back from {server}, which closes ({closed})"
+            sentence += ", and tries again as a health check does" if even else ""
         yield Finding(
             sentence, {"client_id": client, "server": server, "client_ips": hosts}, row["n"],
             where(server_ip=ip, server_port=port, client_id=client) if plain else "", row["first_ns"], row["last_ns"], 0,
             {"connections": row["n"], "response_bytes": row["most_response_bytes"]},
-            None if several else "medium", 0.95 if plain else 0.75,
+            "info" if even else None if several else "medium", 0.95 if plain else 0.75,
         )  # fmt: skip
 
 
 @rule(
     "wrong-advertised-listener", "high", 0.9,
     needs="responses bodies",
-    looks_at="connections that are refused or never answered at addresses that Metadata responses advertise",
+    looks_at="connections that are refused or never answered at addresses that Metadata responses advertise; several brokers "
+    "in a Metadata response with one address; coordinators that clients look up again and again and never connect to",
     advice="Set advertised.listeners of the broker to a name and port that its clients can reach.",
-    instead="a broker that was down while the capture ran, or a firewall",
-    refused=2,
+    instead="a broker that was down while the capture ran, or a firewall; where clients never connect, connections that the "
+    "capture lacks, as one at another broker does",
+    refused=2, lookups=3, seconds=2, a_second=0.2,
 )  # fmt: skip
 def wrong_advertised_listener(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Brokers send clients to an address that accepts no connection.
@@ -379,8 +418,13 @@ def wrong_advertised_listener(seen: Observed, limit: Mapping[str, float]) -> Fou
     A broker that is down looks alike: its address refuses as well. What tells them apart is a broker that responds at an
     address that no broker advertises, while the advertised ones are dead. Where some of these work, that may be a load balancer
     that clients begin at, and the dead one a broker that is down. `localhost` sends each client to its own host.
+
+    A name that does not resolve leaves no packet: the client looks its coordinator up again and again. One address for several
+    brokers, as that of a load balancer, accepts connections and has most requests refused by a broker that they are not for.
     """
-    advertised = {(row["host"], row["port"]): row for row in seen.run(seen.brokers)}
+    brokers = seen.run(seen.brokers)
+    advertised = {(row["host"], row["port"]): row for row in brokers}
+    yield from of_names(seen, limit, several=len(advertised) < len(brokers))
 
     def listener(ip: str, port: int) -> tuple[str, int]:
         """A server as brokers advertise it, if they do."""
@@ -417,12 +461,18 @@ def wrong_advertised_listener(seen: Observed, limit: Mapping[str, float]) -> Fou
         served = every.filter(every.phase != "empty").select(*SERVER).distinct()
         for row in seen.run(served):
             dead.pop(listener(row["server_ip"], row["server_port"]), None)
+    given: Mapping[tuple[str, int], set[str]] = {}
+    if dead and seen.has_messages:
+        from kcap.reports.findings.addresses import clients_given  # for captures with such an address
+
+        given = clients_given(seen, dead)
     beside = f"; brokers respond at {named(sorted(f'{ip}:{port}' for ip, port in elsewhere))}, which none advertises"
     severity, confidence = ("info", 0.4) if not elsewhere else ("medium", 0.5) if working else (None, None)
     for place, row in dead.items():
         if row["n"] >= limit["refused"]:
             server = f"{place[0]}:{place[1]}"
             clients = {client for ip in row["hosts"] for client in named_at.get(ip, ())}
+            clients = clients & given.get(place, set()) or clients  # others of these hosts may use other brokers
             yield Finding(
                 f"brokers advertise {server}, which accepted none of {counted(row['n'], 'connection')}"
                 + (beside if elsewhere else "") + ("; it may be down" if working or not elsewhere else ""),
@@ -431,6 +481,19 @@ def wrong_advertised_listener(seen: Observed, limit: Mapping[str, float]) -> Fou
                 row["n"], "", row["first_ns"], row["last_ns"], 0, {"refused": row["n"]},
                 severity, confidence,
             )  # fmt: skip
+
+
+def of_names(seen: Observed, limit: Mapping[str, float], *, several: bool) -> Found:
+    """What messages show of addresses; most captures have no reason to read any. `several`: some address is that of two
+    brokers, at one time or at two."""
+    busy = {call["client_id"] for call in seen.calls if call["api"] not in LOOKUPS}
+    finds = [call for call in seen.calls_of(api="FindCoordinator", error="NONE") if call["client_id"] not in busy | {None}]
+    if not seen.has_messages or not (several or finds):
+        return
+    from kcap.reports.findings.addresses import never_tried, one_for_several  # for captures with such a reason
+
+    yield from one_for_several(seen)
+    yield from never_tried(seen, finds, limit)
 
 
 def controllers(seen: Observed) -> dict[tuple[str, int], frozenset[int]]:

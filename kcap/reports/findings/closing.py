@@ -25,6 +25,7 @@ from kcap.reports.findings.observed import (
     server_of,
 )
 from kcap.reports.findings.outages import not_accepted
+from kcap.reports.findings.served import waits_for_records
 from kcap.reports.recorded import functions
 from kcap.reports.text import NO_PROXY_HEADER, size
 from kcap.reports.text import count as counted
@@ -52,13 +53,14 @@ NEAR_CLIENT = (
 def closed_at_request(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Requests at which a broker closes the connection each time.
 
-    The first request of a connection without a response is the one that it closed at; those behind it were not looked at.
+    The first request of a connection without a response is the one that it closed at; those behind it were not looked at. A
+    Fetch that waits for records is none: nothing was wrong with it until its connection was cut.
     """
     if not any(call["reason"] in ("fin", "rst") and call["api"] not in OPENING for call in seen.calls):
         return
     table = seen.exchanges
     dead = table.filter(
-        cut_short(table) & table.client_id.notnull(), ~seen.once(gone), ~in_wrong_version(table),
+        cut_short(table) & table.client_id.notnull(), ~seen.once(gone), ~in_wrong_version(table), ~waits_for_records(table),
         table.connection.isin(seen.closed_by_server),
     )  # fmt: skip
     order = {"group_by": "connection", "order_by": "exchange"}
@@ -82,7 +84,7 @@ def closed_at_request(seen: Observed, limit: Mapping[str, float]) -> Found:
         if tuple(place.values()) not in open_ and not {call["api"] for call in mine} - set(OPENING):
             continue  # a listener that wants a login
         largest = most(*place.values(), row["api"])
-        large = f" of {size(row['least'])} or more" if row["least"] > 2 * largest else ""
+        large = f" of {size(row['least'])} or more" if row["least"] > 2 * largest > 0 else ""
         server = server_of(row)
         yield Finding(
             f"{server} closed {counted(row['n'], 'connection')} of {called(row['client_id'])} at {row['api']} requests{large}"

@@ -38,9 +38,16 @@ def offset_out_of_range(seen: Observed, _limit: Mapping[str, float]) -> Found:
 
 
 def lags(seen: Observed) -> list[Row]:
-    """The lag of each client and partition: first, last, most, least, times of the first and the last Fetch, n with records."""
+    """The lag of each client and partition: first, last, most, least, times of the first and the last Fetch, n with records.
+
+    A reader that is at the last stable offset may have read all that readers of committed records get: what is behind that
+    belongs to open transactions (KIP-98).
+    """
     parts = seen.parts
     chosen = parts.filter(parts.api == "Fetch", parts.lag.notnull(), parts.error == "NONE", parts.client_id.notnull())
+    stable, lag = chosen.last_stable_offset.fill_null(-1), chosen.lag.clip(0, OFFSET_MOST)
+    at_stable = (stable >= 0) & (lag > 0) & (chosen.high_watermark.clip(0, OFFSET_MOST) - lag == stable)
+    chosen = chosen.filter(~at_stable.fill_null(False))
     return seen.run(
         chosen.group_by("client_id", "topic", "partition").aggregate(
             n=chosen.count(where=chosen.records > 0), last=chosen.lag.argmax(chosen.request_first_ns),
@@ -68,6 +75,14 @@ def commit_lags(seen: Observed, limit: Mapping[str, float]) -> list[Row]:
     # capture whose clock was
     forward = commits.last >= commits.most
     commits = commits.filter(commits.n >= int(limit["commits"]), lasted >= int(limit["seconds"] * 1e9), forward)
+    # readers of committed records get no further than the last stable offset (KIP-98)
+    fetched = parts.filter(parts.api == "Fetch", parts.last_stable_offset >= 0, parts.error == "NONE")
+    at = fetched.response_first_ns
+    stable = fetched.group_by(*PLACE).aggregate(
+        stable=fetched.last_stable_offset.argmax(at), high=fetched.high_watermark.argmax(at)
+    )
+    held = stable.filter(stable.stable < stable.high).select(*PLACE, last="stable")
+    commits = commits.anti_join(held, [*PLACE, "last"])
     reported = parts.filter(parts.api.isin(["Fetch", "Produce"]), parts.error == "NONE")
     written = reported.base_offset.clip(0, OFFSET_MOST) + reported.records.clip(0, OFFSET_MOST)
     log_end = reported.high_watermark.clip(0, OFFSET_MOST).fill_null(written)

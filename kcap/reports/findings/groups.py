@@ -161,7 +161,7 @@ def most_of_groups(seen: Observed, table: Any, value: Any) -> dict[tuple[str, st
     "rebalance-slow", "medium", 0.85,
     needs="requests responses bodies",
     looks_at="Heartbeats of a member that get REBALANCE_IN_PROGRESS again and again while it does not join, and JoinGroup "
-    "requests of others that wait meanwhile",
+    "requests of others that wait meanwhile; JoinGroup and SyncGroup requests that still wait when the capture ends",
     advice="All members wait for the one that is late: its program works on what its last poll returned. Lower "
     "max.poll.records, or use cooperative assignors (KIP-429) or the consumer protocol (KIP-848), in which the others go on.",
     instead="a member that was stopped for a while, such as by garbage collection; a client library that does not join again",
@@ -169,7 +169,16 @@ def most_of_groups(seen: Observed, table: Any, value: Any) -> dict[tuple[str, st
     seconds=5, heartbeats=2,
 )  # fmt: skip
 def rebalance_slow(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """A rebalance that waits for a member which knows of it and goes on with its work."""
+    """A rebalance that waits for a member which knows of it and goes on with its work, or that still waits for a member when
+    the capture ends.
+    """
+    unfinished: frozenset[str] = frozenset()
+    if any(call["api"] in JOINS and call["reason"] == "capture_end" for call in seen.calls):
+        from kcap.reports.findings.unfinished import unfinished_rebalances
+
+        open_ = list(unfinished_rebalances(seen, int(limit["seconds"] * 1e9)))
+        unfinished = frozenset(finding.who["group_id"] for finding in open_)
+        yield from open_
     if not seen.calls_of(api="Heartbeat", error="REBALANCE_IN_PROGRESS"):
         return
     table = seen.exchanges.filter(seen.exchanges.group_id.notnull())
@@ -185,7 +194,8 @@ def rebalance_slow(seen: Observed, limit: Mapping[str, float]) -> Found:
     sent = ("request_first_ns", "request_first_ns")
     members = seen.run(in_groups(beats, ("group_id", "client_id", "member_id", "generation"), sent))
     late = rows_by((member for member in members if member["n"] >= limit["heartbeats"]), "group_id")
-    for group in late.keys() - {row["group_id"] for row in waits}:  # with one that was lost, no member waits in JoinGroup
+    # with one that was lost, no member waits in JoinGroup
+    for group in late.keys() - {row["group_id"] for row in waits} - unfinished:
         longer = [one for one in late[group] if one["last_ns"] - one["first_ns"] >= limit["seconds"] * 1e9]
         if longer:
             (first, last), names, number = times_of(longer), clients_in(longer), sum(one["n"] for one in longer)
@@ -216,7 +226,7 @@ def rebalance_slow(seen: Observed, limit: Mapping[str, float]) -> Found:
     "commit-storm", "medium", 0.9,
     needs="requests",
     looks_at="OffsetCommit requests a second of each member of a group, against the records that the client fetched, or the "
-    "offsets that its commits moved over, and against its Fetch requests",
+    "offsets that its commits moved over, and against its Fetch requests that brought records",
     advice="Commit once a poll or by time (enable.auto.commit, auto.commit.interval.ms), not after every record.",
     instead="a short burst of work that really needs a commit after each record; kafka-go, which commits so unless "
     "CommitInterval is set",
@@ -228,9 +238,9 @@ def commit_storm(seen: Observed, limit: Mapping[str, float]) -> Found:
 
     Automatic commits come every 5 s (`interval_s`). A storm that outlasts such an interval commits a hundred times where
     one would do. A shorter burst of fewer commits than `many`, which automatic commits make in 20 minutes, is worth knowing and
-    no more; so is a commit for each Fetch, where records come one at a time: AckMode.BATCH of Spring for Apache Kafka, its
-    default, commits once a poll. Clients that fetch ahead have many more records than they are through with: the committed
-    offsets show how far.
+    no more; so is a commit for each Fetch with records, where these come one at a time: AckMode.BATCH of Spring for Apache
+    Kafka, its default, commits once a poll. Clients that fetch ahead have many more records than they are through with: the
+    committed offsets show how far.
     """
     fetched = seen.calls_by("client_id", ("Fetch",))
     for (client, group), calls in seen.calls_by(("client_id", "group_id"), ("OffsetCommit",)).items():
@@ -247,7 +257,7 @@ def commit_storm(seen: Observed, limit: Mapping[str, float]) -> Found:
             continue
         who = {"client_id": client, "group_id": group}
         lasting = row["n"] >= limit["many"] or row["last_ns"] - row["first_ns"] >= limit["interval_s"] * 1e9
-        often = row["n"] > limit["a_fetch"] * fetches["n"]
+        often = row["n"] > limit["a_fetch"] * seen.once(fetches_with_records).get(client, 0)
         yield Finding(
             f"{called(client)} of group {group} committed offsets {row['n']} times, {rate:.0f} a second",
             who, row["n"], where("api == OffsetCommit", **who), row["first_ns"], row["last_ns"], row["latency_ns"],
@@ -255,6 +265,14 @@ def commit_storm(seen: Observed, limit: Mapping[str, float]) -> Found:
                 "members": members},
             None if lasting and often else "info",
         )  # fmt: skip
+
+
+def fetches_with_records(seen: Observed) -> dict[str | None, int]:
+    """Client id -> its Fetch requests whose responses had records, or were not captured so far that this can be known."""
+    table = seen.exchanges
+    fetches = table.filter(table.api == "Fetch")
+    full = fetches.group_by("client_id").aggregate(n=fetches.count(where=(fetches.record_count != 0).fill_null(True)))
+    return {row["client_id"]: row["n"] for row in seen.run(full)}
 
 
 def advances(seen: Observed) -> dict[tuple[str | None, str | None], int]:

@@ -114,7 +114,7 @@ def leader_change(seen: Observed, limit: Mapping[str, float]) -> Found:
 )  # fmt: skip
 def isr_shrink(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Partitions whose replicas are not all in sync. A broker that answered before and after, and not meanwhile, was restarted:
-    that is worth knowing and no more.
+    that is worth knowing and no more, and so is one that stood still or was away until then.
     """
     if not seen.has_messages or "Metadata" not in seen.apis:
         return
@@ -149,7 +149,11 @@ def isr_shrink(seen: Observed, limit: Mapping[str, float]) -> Found:
             if parts:
                 small[name] = {part["partitionIndex"]: (len(part["isrNodes"]), len(part["replicaNodes"])) for part in parts}
                 until[name] = row["at_ns"]
-    users = seen.clients_by_topic("Produce", "Fetch") if small else {}
+    if not small:
+        return
+    from kcap.reports.findings.absences import absences, away_since
+
+    users = seen.clients_by_topic("Produce", "Fetch")
     least = int(limit["seconds"] * 1e9)
     by_missing: dict[tuple[frozenset[int], bool], list[str]] = {}
     back: dict[tuple[int, int, int], bool] = {}
@@ -161,7 +165,7 @@ def isr_shrink(seen: Observed, limit: Mapping[str, float]) -> Found:
         for span in spans:
             if span not in back:
                 back[span] = came_back(seen, *span)
-        lasted = any(not back[span] for span in spans)
+        lasted = any(not back[span] and not away_since(seen.once(absences), *span) for span in spans)
         by_missing.setdefault((frozenset(since[name]), lasted), []).append(name)
     for (nodes, lasted), names in by_missing.items():
         names.sort()
@@ -261,11 +265,17 @@ def coordinator_moves(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Groups whose coordinator moves or is not there.
 
     Each client learns of a move by an error or two (`each`), as in a rolling restart, where it goes from broker to broker.
+    Moves around the time in which a broker was away follow from that.
     """
+    if not any(call["error"] in NO_COORDINATOR for call in seen.calls):
+        return
+    from kcap.reports.findings.addresses import servers_shared  # for captures with such errors
+
     by: dict[str, list[Row]] = {}
     homes: dict[str, set[tuple[str, int]]] = {}
+    several = seen.once(servers_shared)
     for call in seen.calls:
-        if not call["group_id"]:
+        if not call["group_id"] or (call["server_ip"], call["server_port"]) in several:
             continue
         if call["error"] in NO_COORDINATOR:
             by.setdefault(call["group_id"], []).append(call)
@@ -280,12 +290,18 @@ def coordinator_moves(seen: Observed, limit: Mapping[str, float]) -> Found:
         most = max((totals(some)["n"] for some in lost.values()), default=0)
         again = places >= limit["coordinators"] and most > limit["each"] * (places - 1)
         loud = moved >= limit["errors"] and (again or refused)
+        gone = None
+        if loud and again:
+            from kcap.reports.findings.absences import while_away
+
+            gone = while_away(seen, rows)
         yield Finding(
             f"group {group} got {counted(count, 'response')} that its coordinator was elsewhere or not ready"
-            + (f"; {places} brokers coordinated it" if places > 1 else f", and no other for {seconds(last - first)}" * refused),
+            + (f"; {places} brokers coordinated it" if places > 1 else f", and no other for {seconds(last - first)}" * refused)
+            + (f", while {gone.words}" if gone else ""),
             {"group_id": group, "client_ids": clients_in(rows)}, count,
             where(erring(seen, NO_COORDINATOR), group_id=group), first, last, sum(row["latency_ns"] or 0 for row in rows),
-            {"errors": count, "not_coordinator": moved, "coordinators": places}, None if loud else "info",
+            {"errors": count, "not_coordinator": moved, "coordinators": places}, None if loud and not gone else "info",
         )  # fmt: skip
 
 

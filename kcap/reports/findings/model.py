@@ -157,6 +157,13 @@ def connected(rows: Sequence[Mapping[str, Any]]) -> str:
     return f"connection in {{{', '.join(sorted(quoted(row['connection']) for row in rows))}}}"
 
 
+def of_clients(names: Sequence[str | None]) -> str:
+    """A condition that an exchange is of one of these clients; empty where they are many or one has no id."""
+    if len(names) > CONNECTED_MOST or not all(names):
+        return ""
+    return f"client_id in {{{', '.join(quoted(name) for name in sorted(map(str, names)))}}}"
+
+
 def picking(seen: "Observed", chosen: Any, *keys: str) -> Callable[..., str]:
     """A function that gives the same for groups of the exchanges of an expression, as rows with `keys` and a count `n`.
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kcap.limits import HOSTS_MOST, MEANWHILE_MOST, STALLED_MOST
-from kcap.reports.definition import is_broker, of_brokers
+from kcap.reports.definition import group_of, is_broker, of_brokers
 from kcap.reports.findings.model import Finding, Found, called, connected, named, rule, seconds, where
 from kcap.reports.findings.observed import SERVER, Observed, Row, at_usual_port, clients_in, rows_by, server_of, times_of
 from kcap.reports.recorded import functions
@@ -376,10 +376,11 @@ def path_interrupted(seen: Observed, limit: Mapping[str, float]) -> Found:
     it is not the broker. Where other connections of the host lost `losses` segments and a `share` of their packets, some
     segment is lost several times now and then: that is worth knowing and no more. Where the receiver reports more than the part
     `needless` of what was sent again to have come twice (D-SACK), data came through, late: long queues on the way delay
-    acknowledgements by more than a retransmission timeout.
+    acknowledgements by more than a retransmission timeout. Hosts that one server is cut off from at one time are one finding.
     """
-    by = rows_by(interrupted(seen, limit), ENDS)
-    for (client_ip, ip, port), rows in by.items():
+    by = together(interrupted(seen, limit))
+    for rows in by:
+        (_, ip, port), hosts = group_of(rows[0], ENDS), sorted({row["client_ip"] for row in rows})
         times = apart(rows)
         longest = max(times, key=lambda some: max(row["resent_ns"] for row in some))
         lasted = max(row["resent_ns"] for row in longest)
@@ -389,18 +390,19 @@ def path_interrupted(seen: Observed, limit: Mapping[str, float]) -> Found:
         random = lost >= limit["losses"]
         links = list({row["connection"]: row for row in rows}.values())
         clients, count, server = clients_in(links), len({row["connection"] for row in longest}), server_of(rows[0])
+        place = hosts[0] if len(hosts) == 1 else counted(len(hosts), "host")
         often = f", in the longest of {len(times)} times" if len(times) > 1 else ""
         who, sealed = f" ({named(clients)})" if clients else "", "" if readable else SEALED
         yield Finding(
-            f"data between {client_ip}{who} and {server}{sealed} stayed without an acknowledgement for {seconds(lasted)} on "
+            f"data between {place}{who} and {server}{sealed} stayed without an acknowledgement for {seconds(lasted)} on "
             f"{counted(count, 'connection')}{often}, though it was sent again"
             + (f"; {counted(here, 'response')} passed between them on other connections meanwhile" if here else "")
             + (f", and other connections of that host lost {counted(lost, 'segment')}" if random else "")
             + (f"; other hosts got {counted(elsewhere, 'response')} from that broker meanwhile" if elsewhere else ""),
-            {"client_ips": [client_ip], "client_ids": clients, "server": server}, len(links),
+            {"client_ips": hosts, "client_ids": clients, "server": server}, len(links),
             where(f"request_first_ns <= {max(row['until'] for row in longest)}",
                   f"response_last_ns >= {min(row['since'] for row in longest)}", connected(links),
-                  client_ip=client_ip, server_ip=ip, server_port=port) if readable else "",
+                  client_ip=hosts[0] if len(hosts) == 1 else None, server_ip=ip, server_port=port) if readable else "",
             min(row["since"] for row in rows), max(row["until"] for row in rows), sum(row["resent_ns"] for row in rows),
             {"interruptions": len(times), "longest_ns": lasted, "connections": count, "served_here": here,
              "served_others": elsewhere, "lost_beside": lost if random else None},
@@ -408,6 +410,17 @@ def path_interrupted(seen: Observed, limit: Mapping[str, float]) -> Found:
             limit["lossy"] if random else limit["beside"] if here else None if readable else UNREAD,
             LOSSY if random else None,
         )  # fmt: skip
+
+
+def together(rows: Sequence[Row]) -> list[list[Row]]:
+    """Rows of `interrupted` by client and server; those of several clients that are cut off from one server at one time are one
+    interruption."""
+    found: list[list[Row]] = []
+    for some in rows_by(rows, SERVER).values():
+        by_host = rows_by(some, "client_ip")
+        at_once = len(by_host) > 1 and len(apart(some)) == 1 and len({row["exchanges"] > 0 for row in some}) == 1
+        found += [some] if at_once else by_host.values()
+    return found
 
 
 def lost_beside(seen: Observed, rows: Sequence[Row], share: float) -> int:

@@ -8,14 +8,13 @@ from kcap.limits import EVENTS_MOST
 from kcap.reports.findings.model import Finding, Found, called, rule, seconds, where
 from kcap.reports.findings.observed import HEARTBEATS, SERVER, Observed, Row, in_groups, rows_by, server_of, times_of
 from kcap.reports.findings.outages import OUTAGE, meanwhile
+from kcap.reports.findings.transactions import held
 from kcap.reports.recorded import functions
 from kcap.reports.text import count as counted
 
 HELD_NS_PER_MS: Final = 900_000
 """A Fetch was held until `max_wait_ms` if its latency has so many nanoseconds for each of these milliseconds."""
 MS: Final = 1_000_000
-LATER, LATER_NS = 1.03, 500_000
-"""How much later than the soonest of them time-outs of one length end."""
 SOON_NS: Final = 1_000_000_000
 """Within this time a client that timed out begins another connection."""
 TOGETHER_NS: Final = 100_000_000
@@ -112,7 +111,7 @@ MEANT: Final = (
     "long-poll-misconfigured", "low", 0.75,
     needs="requests responses bodies",
     looks_at="Fetch responses without records that come at once, and Fetch responses with records that min_bytes held back; "
-    "connections that the client closes each time as long behind a Fetch request, before its response",
+    "connections that the client, or the other side, closes each time as long behind a Fetch request, before its response",
     advice="Leave fetch.max.wait.ms at 500 and fetch.min.bytes at 1: the broker answers as soon as there is a record, and "
     "waits where there is none.",
     instead="a client that must poll in very short intervals; where connections are closed, a program that is started again at "
@@ -122,11 +121,16 @@ MEANT: Final = (
 def long_poll_misconfigured(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Consumers that ask all the time, let records wait, or do not wait themselves for as long as they let the broker wait: no
     more than `room_ms` above it. A time-out has one length, so that `timeouts` of them and more end alike. A consumer that
-    leaves its group is closed by its program: that is none.
+    leaves its group is closed by its program: that is none. What is between may have a time-out as well, and closes connections
+    on which a Fetch waits for records and no byte passes.
 
     Libraries wait for one byte unless they are configured otherwise: that records wait is then meant, and worth knowing.
     """
     yield from own_timeouts(seen, limit)
+    if any(call["api"] == "Fetch" and call["reason"] in ("fin", "rst") for call in seen.calls):
+        from kcap.reports.findings.polls import cut_while_waiting  # for captures with such connections
+
+        yield from cut_while_waiting(seen, limit)
     held_ns = limit["held"] * limit["held_ms"] * HELD_NS_PER_MS
     if not any(
         sum(call["n"] for call in calls) >= limit["fetches"] or sum(call["latency_ns"] or 0 for call in calls) >= held_ns
@@ -165,7 +169,10 @@ def long_poll_misconfigured(seen: Observed, limit: Mapping[str, float]) -> Found
 
 def own_timeouts(seen: Observed, limit: Mapping[str, float]) -> Found:
     """The clients that close connections before the broker may respond to their Fetch, and go on with others."""
-    for client, some in rows_by(left_behind(seen, int(limit["room_ms"] * MS)), "client_id").items():
+    left = left_behind(seen, int(limit["room_ms"] * MS))
+    if left:
+        from kcap.reports.findings.polls import alike  # for captures with such connections
+    for client, some in rows_by(left, "client_id").items():
         rows = alike(some)
         if len(rows) < limit["timeouts"]:
             continue
@@ -244,17 +251,6 @@ def ending(seen: Observed, polls: Any) -> Any:
     return by[0].union(by[1]).union(by[2])
 
 
-def alike(rows: list[Row]) -> list[Row]:
-    """Most of these that were closed as long after their request, in the order of that time."""
-    rows = sorted(rows, key=lambda row: row["after_ns"])
-    best, end = (0, 0), 0
-    for begin, row in enumerate(rows):
-        while end < len(rows) and rows[end]["after_ns"] <= row["after_ns"] * LATER + LATER_NS:
-            end += 1
-        best = max(best, (end - begin, -begin))
-    return rows[-best[1] : best[0] - best[1]]
-
-
 @rule(
     "stuck-partition", "medium", 0.85,
     needs="responses bodies time",
@@ -268,7 +264,9 @@ def alike(rows: list[Row]) -> list[Row]:
 def stuck_partition(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Partitions of which readers of committed records get no more.
 
-    The longest time between two Fetch requests does not count: the clock of the capture may have been set forward meanwhile.
+    The longest time between two Fetch requests does not count: the clock of the capture may have been set forward meanwhile. An
+    offset that the capture shows to be the beginning of a transaction is low: hanging-transaction, long-transaction and
+    transaction-timed-out say whose it is.
     """
     if all((flow["behind"] or 0) <= 0 for flow in seen.flows_of("Fetch")):
         return
@@ -289,12 +287,14 @@ def stuck_partition(seen: Observed, limit: Mapping[str, float]) -> Found:
     for topic, rows in rows_by(seen.run(one), "topic").items():
         long = max(rows, key=lambda row: (row["last_ns"] - row["first_ns"], row["partition"]))
         stood, away = long["last_ns"] - long["first_ns"], meanwhile(seen, long["first_ns"], long["last_ns"])
+        owner = next((name for name, stood_ns in seen.once(held).items() if stood_ns == stood), None)
         yield Finding(
             f"the last stable offset of topic {topic}, partition {long['partition']} stood at {long['last_stable_offset']} for "
             f"{seconds(stood)}, {long['behind']:,} behind the high watermark"
+            + (f", where a transaction of {owner} began" if owner else "")
             + ("" if away is None else f"; {server_of(away)} accepted no connection meanwhile"),
             {"topic": topic, "partition": long["partition"]}, len(rows), where("api == Fetch", topic=topic),
             long["first_ns"], long["last_ns"], stood,
             {"last_stable_offset": long["last_stable_offset"], "behind": long["behind"], "stood_ns": stood},
-            None if away is None else "info", advice=None if away is None else OUTAGE,
+            "info" if away is not None else "low" if owner else None, advice=None if away is None else OUTAGE,
         )  # fmt: skip

@@ -7,10 +7,10 @@ from heapq import nsmallest
 from typing import Any
 from zlib import compress
 
-from kcap.reports.definition import AFTER_APPEND, of_brokers
+from kcap.reports.definition import of_brokers
 from kcap.reports.findings.model import JAVA, Finding, Found, called, erring, in_versions, named, rule, seconds, where
 from kcap.reports.findings.observed import LASTED, PLACE, SERVER, Observed, Row, cut_short, in_groups, rows_by, totals
-from kcap.reports.findings.served import ALL, late_responses
+from kcap.reports.findings.served import ALL
 from kcap.reports.text import count as counted
 from kcap.schema.facts import releases
 from kcap.schema.quirks import MAGIC2_ONLY
@@ -553,47 +553,3 @@ def sequence_errors(seen: Observed, limit: Mapping[str, float]) -> Found:
             row["first_ns"], row["last_ns"], row["latency_ns"] or 0, {"errors": row["n"], "partitions": row["partitions"]},
             severity, advice=advice,
         )  # fmt: skip
-
-
-@rule(
-    "retries-duplicate", "medium", 0.7,
-    needs="requests responses bodies",
-    looks_at="Produce requests without a producer id that timed out or whose connection the client closed before the response, "
-    "and later ones of the same client to the same topic",
-    advice="Set enable.idempotence=true: the broker then drops a batch that it has already (KIP-98).",
-    instead="a producer that gave the records up (retries=0), or a broker that never took them",
-    sources="KIP-98, KIP-679",
-    batches=2, milliseconds=400,
-)  # fmt: skip
-def retries_duplicate(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """Batches that a producer without idempotence may have written twice: it went on when it had given them up, also where the
-    response arrived behind that. One that ends with requests in flight sends none again.
-    """
-    behind = "Produce" in seen.apis and seen.once(late_responses)
-    if not behind and not any(flow["doubtful"] for flow in seen.flows_of("Produce")):
-        return
-    table, parts = seen.exchanges, seen.parts
-    late = table.filter(table.api == "Produce", table.flags.contains("late")).select("connection", "exchange")
-    chosen = parts.filter(parts.api == "Produce", parts.topic.notnull(), parts.acks != 0)
-    chosen = chosen.left_join(late.rename(of="connection", number="exchange"), [("connection", "of"), ("exchange", "number")])
-    waited = chosen.age_ns.fill_null(chosen.latency_ns)
-    unknown = (cut_short(chosen) | chosen.number.notnull()) & (waited >= int(limit["milliseconds"] * 1e6))
-    unknown |= chosen.error.isin(list(AFTER_APPEND))
-    unknown = unknown.fill_null(False) & (chosen.producer_id.fill_null(-1) < 0) & chosen.magic.notnull()
-    ended_ns = chosen.response_first_ns.fill_null(chosen.request_last_ns + chosen.age_ns)
-    rows = seen.run(
-        chosen.group_by("client_id", "topic").aggregate(
-            n=chosen.count(where=unknown), records=chosen.records.sum(where=unknown),
-            first_ns=chosen.request_first_ns.min(where=unknown), last_ns=chosen.request_last_ns.max(where=unknown),
-            ended_ns=ended_ns.min(where=unknown), good_ns=chosen.request_first_ns.max(where=chosen.error == "NONE"),
-        )
-    )  # fmt: skip
-    for row in rows:
-        if row["n"] >= limit["batches"] and (row["good_ns"] or 0) > (row["ended_ns"] or row["first_ns"]):
-            yield Finding(
-                f"{counted(row['n'], 'batch', 'batches')} of {called(row['client_id'])} for topic {row['topic']} had no "
-                "certain end before others followed; without idempotence they may stand in the log twice",
-                {"client_id": row["client_id"], "topic": row["topic"]}, row["n"],
-                where("api == Produce", client_id=row["client_id"], topic=row["topic"]), row["first_ns"], row["last_ns"], 0,
-                {"batches": row["n"], "records": row["records"]},
-            )  # fmt: skip

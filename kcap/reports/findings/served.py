@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kcap.reports.definition import group_of
-from kcap.reports.findings.observed import Observed, Row
+from kcap.reports.findings.observed import Observed, Row, cut_short
 
 SERVED = (
     "Produce", "Fetch", "ListOffsets", "Metadata", "OffsetCommit", "OffsetFetch", "Heartbeat", "FindCoordinator", "EndTxn",
@@ -26,6 +26,9 @@ REPLICATED = ("OffsetCommit", "TxnOffsetCommit", "InitProducerId", "AddPartition
 CALL = ("server_ip", "server_port", "api", "to_all")
 """What requests have in common whose times are compared: those of one API to one broker, and of Produce those that wait for
 other brokers apart from those that do not."""
+
+WAITED_NS = 1_000_000_000
+"""A broker that refuses a Fetch closes the connection sooner than that."""
 
 
 def late_responses(seen: Observed) -> bool:
@@ -52,6 +55,14 @@ def served(seen: Observed, limit: Mapping[str, float], api: str | None = None) -
     chosen = chosen.mutate(elapsed=chosen.latency_ns - waited[1] - waited[2] - waited[3], to_all=to_all)
     chosen = chosen.mutate(own=chosen.elapsed - waited[0])
     return chosen, chosen.own >= int(limit["milliseconds"] * 1e6)
+
+
+def waits_for_records(table: Any) -> Any:
+    """Of exchanges: a Fetch without a response on a connection that was closed `WAITED_NS` and more behind it, before the
+    broker had waited for as long as it may (max_wait_ms)."""
+    wait_ns = table.max_wait_ms.fill_null(0).cast("int64") * 1_000_000
+    waits = (table.api == "Fetch") & cut_short(table) & (table.age_ns >= WAITED_NS) & (table.age_ns < wait_ns)
+    return waits.fill_null(False)
 
 
 def often_late(row: Row, limit: Mapping[str, float]) -> bool:

@@ -13,13 +13,12 @@ from kcap.reports.findings.model import (
     called,
     connected,
     erring,
-    picking,
     picking_parts,
     rule,
     seconds,
     where,
 )
-from kcap.reports.findings.observed import Observed, Row, cut_short, in_groups, rows_by, server_of, times_of, totals
+from kcap.reports.findings.observed import SERVER, Observed, Row, in_groups, rows_by, server_of, times_of, totals
 from kcap.reports.findings.outages import leaders_moved
 from kcap.reports.findings.replication import REPLICAS, UNSURE, slow_leaders, waits_for_replicas
 from kcap.reports.findings.served import (
@@ -30,7 +29,6 @@ from kcap.reports.findings.served import (
     again,
     call_of,
     late_beside,
-    late_responses,
     often_late,
     served,
 )
@@ -40,8 +38,6 @@ LONG_POLLS = ("Fetch", "ShareFetch")
 """Those that wait for records; an earlier one holds up what comes behind it on its connection."""
 GATHERING = tuple(api for api in WAITING if api not in LONG_POLLS)
 """Those that wait for the other members of a group: behind these a client waits for the rebalance."""
-ELSEWHERE = ("NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE")
-"""Errors of a broker that is not the coordinator of a group or transaction."""
 NOT_LED = (*MOVED, "UNKNOWN_LEADER_EPOCH", "LEADER_NOT_AVAILABLE")
 """Errors of a broker that does not lead a partition, or not in the epoch of the request."""
 STAYED = (
@@ -260,8 +256,6 @@ def stands_out(row: Row, others: float, others_elapsed: float, limit: Mapping[st
 
 SEARCHES = ("Metadata", "FindCoordinator")
 """What libraries send by themselves, to whichever broker they are connected to."""
-SMALLEST_RESPONSE = 10
-"""Bytes of the smallest response: length, correlation id and an error code."""
 
 
 @rule(
@@ -318,129 +312,6 @@ def head_of_line(seen: Observed, limit: Mapping[str, float]) -> Found:
         )  # fmt: skip
 
 
-def unread(seen: Observed, given_up: Any) -> Any:
-    """Connections of which it is not known whether the responses that are due came.
-
-    Of these the server sent bytes that are in no complete response, and enough of them: the boundary of frames was lost there.
-    Or bytes of the server are missing behind which encrypted records do not open. Or a request is older than the connection's
-    first packet: the file is not in the order of time, so that nothing shows what came before the end.
-    """
-    every, links = seen.exchanges, seen.connections
-    whole = every.filter(every.response_bytes.notnull(), every.response_last_ns.notnull())
-    sizes = whole.group_by("connection").aggregate(known=whole.response_bytes.sum())
-    due = given_up.group_by("connection").aggregate(due=given_up.count(), requested_ns=given_up.request_first_ns.min())
-    both = links.select("connection", "tls", "server_captured", "server_missing", "first_ns").left_join(sizes, "connection")
-    both = both.inner_join(due, "connection")
-    rest = both.server_captured - both.known.fill_null(0) >= SMALLEST_RESPONSE * both.due
-    sealed = both.tls & (both.server_missing > 0)
-    return both.filter((~both.tls & rest) | sealed | (both.requested_ns < both.first_ns)).select("connection")
-
-
-@rule(
-    "request-timeout", "high", 0.85,
-    needs="responses requests",
-    looks_at="requests that a client gave up on and closed the connection; REQUEST_TIMED_OUT responses",
-    advice="Find what the broker waited for (replicas, disk); request.timeout.ms and delivery.timeout.ms say how long "
-    "the client does.",
-    instead="a client that was shut down with requests in flight",
-    requests=2, milliseconds=400,
-)  # fmt: skip
-def request_timeout(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """Requests that did not get their response in time.
-
-    A broker answers the requests of a connection one after the other: one is late from the response before it on, or from the
-    end of the throttle that it asks for, and not while a long poll before it may still wait. Kafka's Java client leaves a
-    broker that says it is not the coordinator, and what it had sent to it by then (AbstractCoordinator.markCoordinatorUnknown).
-    A response that arrives when the client has closed the connection comes too late as well. A client of which nothing follows
-    may have been stopped: that is worth knowing and no more.
-    """
-    open_ends = any(call["error"] == "REQUEST_TIMED_OUT" or call["reason"] in ("fin", "rst") for call in seen.calls)
-    if not open_ends and not seen.once(late_responses):
-        return
-    table = seen.exchanges
-    timed_out = table.error == "REQUEST_TIMED_OUT"
-    waits_ns = nanoseconds(table.max_wait_ms)
-    closed = cut_short(table)
-    least = int(limit["milliseconds"] * 1e6)
-    due = ~table.api.isin(WAITING) | ((table.api == "Fetch") & table.max_wait_ms.notnull())
-    behind = behind_close(seen, table.filter(due, (table.error != "REQUEST_TIMED_OUT").fill_null(True)))
-    behind = behind.filter(behind.age_ns - nanoseconds(behind.max_wait_ms) >= least)
-    given_up = closed & ~table.connection.isin(seen.closed_by_server) & (table.age_ns - waits_ns >= least) & due
-    late = table.filter(given_up).union(behind)
-    every = table.mutate(waits=closed & ~given_up & table.api.isin(WAITING)).semi_join(late, "connection")
-    polled_ns = every.max_wait_ms.fill_null(0).cast("int64") * 1_000_000
-    # a capture of the beginnings of packets alone does not say how long a Fetch may wait
-    unknown = every.api.isin(WAITING) & every.max_wait_ms.isnull()
-    in_time = ~every.flags.contains("late") | (every.latency_ns - polled_ns < least) | unknown
-    # a broker that throttles reads nothing from the connection until the time is over (KIP-219)
-    muted_ns = nanoseconds(every.throttle_time_ms)
-    others = every.group_by("connection").aggregate(
-        done_ns=(every.response_last_ns + muted_ns).max(where=in_time), poll=every.exchange.min(where=every.waits),
-        left_ns=every.response_last_ns.max(where=every.error.isin(list(ELSEWHERE))),
-    )  # fmt: skip
-    chosen = table.filter(timed_out | given_up).union(behind)
-    chosen = chosen.anti_join(unread(seen, late), "connection").left_join(others, "connection")
-    before_ns = (chosen.done_ns - chosen.request_last_ns).fill_null(0).clip(lower=0)
-    its_turn = (chosen.age_ns - before_ns >= least) & (chosen.exchange < chosen.poll).fill_null(True)
-    its_turn &= (chosen.request_last_ns > chosen.left_ns).fill_null(True)
-    chosen = chosen.filter((chosen.error == "REQUEST_TIMED_OUT").fill_null(False) | its_turn)
-    rows = seen.run(
-        in_groups(
-            chosen, ("client_id",), errors=chosen.count(where=chosen.error == "REQUEST_TIMED_OUT"), longest=chosen.age_ns.max(),
-            apis=chosen.api.nunique(), api=chosen.api.min(), servers=chosen.server_ip.nunique(),
-            ports=chosen.server_port.nunique(), server_ip=chosen.server_ip.min(), server_port=chosen.server_port.min(),
-            lost=chosen.latency_ns.sum(where=chosen.age_ns.isnull()), waited=chosen.age_ns.sum(),
-            ended_ns=(chosen.request_last_ns + chosen.age_ns).min(),
-        )
-    )  # fmt: skip
-    answered = {call["client_id"] for call in seen.calls if call["outcome"] == "answered" and call["api"] != "ApiVersions"}
-    picked = picking(seen, chosen, "client_id")
-    for row in rows:
-        if row["n"] >= limit["requests"] and row["client_id"] in answered:
-            what = row["api"] if row["apis"] == 1 else "requests"
-            stopped = not row["errors"] and not goes_on(seen, row)
-            yield Finding(
-                f"{row['n']} {what} of {called(row['client_id'])} were not answered in time"
-                + (f"; {row['errors']} got REQUEST_TIMED_OUT" if row["errors"] else "")
-                + ("; nothing follows of this client: it may have been stopped" if stopped else ""),
-                {"client_id": row["client_id"], "server": server_of(row) if row["servers"] == row["ports"] == 1 else None},
-                row["n"],
-                where("outcome == unanswered or error == REQUEST_TIMED_OUT or flags == late", picked(row),
-                      client_id=row["client_id"]),
-                row["first_ns"], row["last_ns"], (row["lost"] or 0) + (row["waited"] or 0),
-                {"requests": row["n"], "timed_out": row["errors"], "longest_wait_ns": row["longest"]},
-                "info" if stopped else None,
-            )  # fmt: skip
-
-
-def nanoseconds(milliseconds: Any) -> Any:
-    """A column of times in ms, where null and what is below zero stand for none, as ns."""
-    return milliseconds.fill_null(0).clip(lower=0).cast("int64") * 1_000_000
-
-
-def behind_close(seen: Observed, table: Any) -> Any:
-    """Of exchanges: those whose response began when the client had closed the connection; `age_ns` is how long it waited."""
-    links = seen.connections.filter(seen.connections.closed_by == "client")
-    both = table.filter(table.flags.contains("late")).inner_join(links.select("connection", "closed_ns"), "connection")
-    both = both.filter(both.response_first_ns > both.closed_ns)
-    return both.mutate(age_ns=both.closed_ns - both.request_last_ns).drop("closed_ns")
-
-
-def goes_on(seen: Observed, row: Row) -> bool:
-    """Whether a client sends a request, or its host tries to connect, after it closed its first connection with requests that
-    have no response. One that was stopped closes all at once, and tries no more."""
-    hosts, tried = {link["client_ip"] for link in seen.links_of.get(row["client_id"], ())}, seen.once(last_tries)
-    later = [call["last_ns"] for call in seen.calls_of(client_id=row["client_id"])]
-    later += [tried[host] for host in hosts if host in tried]
-    return bool(max(later) > row["ended_ns"])
-
-
-def last_tries(seen: Observed) -> dict[str, int]:
-    """Host -> when the last of its connections began that no request names a client of."""
-    links = seen.connections.filter(seen.connections.client_id.isnull())
-    return {row["client_ip"]: row["last"] for row in seen.run(links.group_by("client_ip").aggregate(last=links.first_ns.max()))}
-
-
 @rule(
     "idle-disconnect", "low", 0.8,
     needs="responses requests time",
@@ -451,14 +322,42 @@ def last_tries(seen: Observed) -> dict[str, int]:
     connections=3, seconds=1, spread=0.25, together=0.2,
 )  # fmt: skip
 def idle_disconnect(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """Connections that are cut when they are idle."""
-    cut: dict[tuple[str, str, int], int] = {}
+    """Connections that are cut when they are idle. Those of a client to several servers count together where all were idle as
+    long, as behind a proxy, and one of them closed two or more.
+    """
+    cut = Counter[str]()
     for link in seen.links:
         if link["ended"] in ("fin", "rst") and link["client_id"] is not None and link["exchanges"]:
-            place = link["client_id"], link["server_ip"], link["server_port"]
-            cut[place] = cut.get(place, 0) + link["n"]
+            cut[link["client_id"]] += link["n"]
     if max(cut.values(), default=0) < limit["connections"]:
         return
+    by, begins = cut_at_rest(seen, limit)
+    for client, rows in rows_by(by, "client_id").items():
+        places = rows_by(rows, SERVER)
+        most = max(map(len, places.values()))
+        together = alike_in(rows, begins, limit) if most >= TWICE else []
+        for alike in [together] if together else [alike_in(some, begins, limit) for some in places.values()]:
+            if not alike:
+                continue
+            servers, middle = sorted({server_of(row) for row in alike}), median([row["idle_ns"] for row in alike])
+            one = len(servers) == 1
+            yield Finding(
+                f"{len(alike)} connections of {called(client)} to {servers[0] if one else counted(len(servers), 'server')} "
+                f"were closed by the other side after {seconds(middle)} without a request, and opened again",
+                {"client_id": client, "server": servers[0] if one else None}, len(alike),
+                where(connected(alike), client_id=client, **({name: alike[0][name] for name in SERVER} if one else {})),
+                *times_of(alike), 0,
+                {"connections": len(alike), "idle_ns": round(middle), **({} if one else {"servers": len(servers)})},
+            )  # fmt: skip
+
+
+TWICE = 2
+"""Connections that one server closed: of several servers each may close one in the same moment."""
+
+
+def cut_at_rest(seen: Observed, limit: Mapping[str, float]) -> tuple[list[Row], dict[tuple[str, str, int], int]]:
+    """Connections that the server closed at rest (`idle_ns` behind the last response), without those that ended with their
+    process; and when the last connection of each client to each server began."""
     table, links = seen.exchanges, seen.connections
     used = table.group_by("connection").aggregate(done_ns=table.response_last_ns.max())
     joined = links.filter(links.ended.isin(["fin", "rst"])).inner_join(used, "connection")
@@ -467,43 +366,38 @@ def idle_disconnect(seen: Observed, limit: Mapping[str, float]) -> Found:
     rows = seen.run(idle.select("connection", "client_id", "client_ip", "server_ip", "server_port", "idle_ns", "first_ns",
                                 "last_ns"))  # fmt: skip
     if len(rows) < limit["connections"]:
-        return
+        return [], {}
     resting = {row["connection"] for row in rows}
     busy: dict[tuple[str, str], list[int]] = {}
-    begins: dict[tuple[str, str, int], list[int]] = {}
+    begins: dict[tuple[str, str, int], int] = {}
     for link in seen.run(
         links.select("connection", "client_id", "client_ip", "server_ip", "server_port", "first_ns", "last_ns")
     ):
         if link["connection"] not in resting:
             busy.setdefault((link["client_id"], link["client_ip"]), []).append(link["last_ns"])
-        begins.setdefault((link["client_id"], link["server_ip"], link["server_port"]), []).append(link["first_ns"])
+        place = link["client_id"], link["server_ip"], link["server_port"]
+        begins[place] = max(link["first_ns"], begins.get(place, 0))
     for ends in busy.values():
         ends.sort()
-    by: dict[tuple[str, str, int], list[Row]] = {}
+    found = []
     for row in rows:
         # with a process end all of its connections, also those that were busy until then
         ends, together = busy.get((row["client_id"], row["client_ip"]), []), limit["together"] * 1e9
         at = bisect_left(ends, row["last_ns"] - together)
         if at == len(ends) or ends[at] > row["last_ns"] + together:
-            by.setdefault((row["client_id"], row["server_ip"], row["server_port"]), []).append(row)
-    for place, some in by.items():
-        latest = max(begins[place])
-        again = [row for row in some if latest > row["last_ns"]]
-        if len(again) < limit["connections"] - 1 or len(some) < limit["connections"]:
-            continue
-        middle = median([row["idle_ns"] for row in some])
-        alike = [row for row in some if abs(row["idle_ns"] - middle) <= limit["spread"] * middle]
-        if len(alike) < max(limit["connections"], 0.7 * len(some)):
-            continue
-        client, ip, port = place
-        yield Finding(
-            f"{len(alike)} connections of {called(client)} to {ip}:{port} were closed by the other side after "
-            f"{seconds(middle)} without a request, and opened again",
-            {"client_id": client, "server": f"{ip}:{port}"}, len(alike),
-            where(connected(alike), client_id=client, server_ip=ip, server_port=port),
-            *times_of(alike), 0,
-            {"connections": len(alike), "idle_ns": round(middle)},
-        )  # fmt: skip
+            found.append(row)
+    return found, begins
+
+
+def alike_in(rows: Sequence[Row], begins: Mapping[tuple[str, str, int], int], limit: Mapping[str, float]) -> list[Row]:
+    """Of connections that were cut at rest those that were idle as long; none where they are few, or hardly any was opened
+    again."""
+    again = [row for row in rows if begins[row["client_id"], row["server_ip"], row["server_port"]] > row["last_ns"]]
+    if len(again) < limit["connections"] - 1 or len(rows) < limit["connections"]:
+        return []
+    middle = median([row["idle_ns"] for row in rows])
+    alike = [row for row in rows if abs(row["idle_ns"] - middle) <= limit["spread"] * middle]
+    return alike if len(alike) >= max(limit["connections"], 0.7 * len(rows)) else []
 
 
 @rule(

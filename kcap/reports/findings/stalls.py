@@ -4,19 +4,16 @@ In: exchanges. Out: findings. Law: requests that a broker answers at once were w
 """
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from kcap.limits import EVENTS_MOST
-from kcap.reports.findings.model import Finding, Found, picking, rule, seconds, where
+from kcap.reports.findings.model import RULES, Finding, Found, rule, seconds, where
 from kcap.reports.findings.observed import SERVER, Observed, Row
 from kcap.reports.findings.replication import UNSURE
-from kcap.reports.findings.served import PROMPT, REPLICATED, WAITING, served
-from kcap.reports.recorded import functions
+from kcap.reports.findings.served import PROMPT, served
 from kcap.reports.text import count as counted
 
 SECOND_NS: Final = 1_000_000_000
-STEP_NS: Final = 125_000_000
-"""Responses are counted in steps of this time; a stall holds several, so that steps without responses are few to look at."""
 
 
 @rule(
@@ -35,72 +32,71 @@ def broker_stall(seen: Observed, limit: Mapping[str, float]) -> Found:
     `often` requests. Requests that TCP sent again waited for the network and are left out, and connections whose requests wait
     behind a long poll, a rebalance or a throttle. In a cluster a broker that is stopped makes others wait for its replicas:
     where the first request that waits on each connection is a write to all replicas, and no long poll is overdue, nothing
-    shows which it is.
+    shows which it is. It is high where hosts gave requests up in that time and connected again: their clients saw errors.
     """
-    least = int(limit["seconds"] * 1e9)
-    if all(call["api"] not in PROMPT or (call["latency_ns"] or 0) < least for call in seen.calls):
-        return
-    chosen, late = served(seen, {"milliseconds": limit["seconds"] * 1e3})
-    usual = chosen.group_by(*SERVER).aggregate(
-        n=chosen.count(), own=chosen.own.quantile(0.5), late=chosen.count(where=late), broker_id=chosen.broker_id.max()
-    )
-    brokers = {
-        (row["server_ip"], row["server_port"]): row
-        for row in seen.run(usual.filter(usual.n >= int(limit["often"]), usual.late >= int(limit["requests"])))
-        if row["own"] * limit["times"] <= least
-    }
-    if not brokers:
-        return
-    waiting = delayed(seen, chosen, late)
-    by: dict[tuple[str, int], list[Row]] = {}
-    waited, silent = silences(seen, waiting, least)
-    for row in seen.run(silent):
-        sent_over = row["last_sent_ns"] - max(row["first_sent_ns"], row["since"])
-        place = (row["server_ip"], row["server_port"])
-        if place in brokers and row["n"] >= limit["requests"] and sent_over >= limit["spread"] * 1e9:
-            by.setdefault(place, []).append(row)
-    picked = picking(seen, waited, *SERVER, "since")
-    # where no Metadata response was captured, a broker is not known to be alone
-    late_polls = overdue(seen, least) if by and len({row["broker_id"] for row in seen.run(seen.brokers)}) != 1 else None
-    for (ip, port), some in by.items():
+    for (ip, port), stood in stood_still(seen, limit).items():
+        some, usual, followers = stood["silences"], stood["usual"], stood["followers"]
         longest = max(some, key=lambda row: row["until"] - row["since"])
         lasted, hosts = longest["until"] - longest["since"], max(row["hosts"] for row in some)
         times = f" in the longest of {len(some)} times" if len(some) > 1 else ""
         alone = limit["alone"] if all(row["links"] == 1 for row in some) else None
-        count = sum(row["n"] for row in some)
-        followers = late_polls is not None and not any(
-            (row["to_all"] or 0) < row["links"]
-            or any(row["until"] <= at <= row["until"] + least for at in late_polls.get((ip, port), ()))
-            for row in some
-        )
+        count, given_up = sum(row["n"] for row in some), sum(row["given_up"] or 0 for row in some)
+        high = given_up >= limit["requests"] and not followers and alone is None
+        waited = f"{int(limit['seconds'] * 1e3)}ms"
         yield Finding(
             f"broker {ip}:{port} sent no response to anyone for {seconds(lasted)}{times}, while "
             f"{counted(longest['n'], 'request')} from {counted(longest['hosts'], 'host')} waited; its median is "
-            f"{seconds(brokers[ip, port]['own'])}"
+            f"{seconds(usual['own'])}"
+            + (f"; clients gave up {given_up} of these requests" if given_up else "")
             + ("; each connection waited for a write to all replicas, which other brokers may hold up" if followers else ""),
-            {"server": f"{ip}:{port}", "broker_id": brokers[ip, port]["broker_id"]}, count,
-            where(f"latency_ns >= {int(limit['seconds'] * 1e3)}ms", picked(*some), server_ip=ip, server_port=port),
+            {"server": f"{ip}:{port}", "broker_id": usual["broker_id"]}, count,
+            where(f"latency_ns >= {waited} or age_ns >= {waited}" if any(row["unanswered"] for row in some)
+                  else f"latency_ns >= {waited}", stood["filter"], server_ip=ip, server_port=port),
             min(row["since"] for row in some), max(row["until"] for row in some), sum(row["waited_ns"] for row in some),
             {"silences": len(some), "longest_ns": lasted, "requests": count, "connections": max(row["links"] for row in some),
-             "hosts": hosts, "median_ns": round(brokers[ip, port]["own"])},
-            "info" if followers else None, UNSURE if followers else limit["several"] if hosts > 1 else alone,
+             "hosts": hosts, "median_ns": round(usual["own"]), "given_up": given_up or None},
+            "info" if followers else "high" if high else None,
+            UNSURE if followers else limit["several"] if hosts > 1 else alone,
         )  # fmt: skip
 
 
-def delayed(seen: Observed, chosen: Any, late: Any) -> Any:
-    """Those of the exchanges of `served` that are late for want of the broker alone: not for the network, and not behind a long
-    poll, a rebalance or a throttle.
+def stood_still(seen: Observed, limit: Mapping[str, float]) -> dict[tuple[str, int], Row]:
+    """Brokers that stood still as `broker_stall` says: `silences` with their times, the broker's `usual` time, whether its
+    `followers` may have been what stood still, and a `filter` that picks the requests where they are few. It is looked for once
+    where the limits are those of the rule.
     """
-    table = seen.exchanges
-    waits = table.filter(table.api.isin(WAITING) | (table.throttle_time_ms > 0)).select("connection").distinct()
-    return chosen.filter(late, ~chosen.flags.contains("retransmitted")).anti_join(waits, "connection")
+    usual = limit == RULES["broker-stall"].thresholds
+    return seen.once(by_default_limits) if usual else looked_for(seen, limit)
+
+
+def by_default_limits(seen: Observed) -> dict[tuple[str, int], Row]:
+    """`stood_still` with the limits of the rule, for rules on what follows from it."""
+    return looked_for(seen, RULES["broker-stall"].thresholds)
+
+
+def looked_for(seen: Observed, limit: Mapping[str, float]) -> dict[tuple[str, int], Row]:
+    """`standing_brokers` of the module `silences`, which few captures need."""
+    if not some_waited(seen, int(limit["seconds"] * 1e9)):
+        return {}
+    from kcap.reports.findings.silences import standing_brokers
+
+    return standing_brokers(seen, limit)
+
+
+def some_waited(seen: Observed, least: int) -> bool:
+    """Whether requests may have waited `least` ns: from classes of exchanges alone, without a query."""
+    ends = ("fin", "rst", "capture_end")
+    calls = (call for call in seen.calls if call["api"] in PROMPT)
+    return any((call["latency_ns"] or 0) >= least or call["reason"] in ends for call in calls)
 
 
 def stalls(seen: Observed) -> list[Row]:
     """The times of a second and more in which a broker sent no response to anyone while requests waited: server_ip,
     server_port, since, until."""
-    if all(call["api"] not in PROMPT or (call["latency_ns"] or 0) < SECOND_NS for call in seen.calls):
+    if not some_waited(seen, SECOND_NS):
         return []
+    from kcap.reports.findings.silences import delayed, silences
+
     chosen, late = served(seen, {"milliseconds": SECOND_NS / 1e6})
     _, silent = silences(seen, delayed(seen, chosen, late), SECOND_NS)
     return seen.first(silent.select(*SERVER, "since", "until"), ("since", *SERVER), EVENTS_MOST, "stalls")
@@ -113,57 +109,3 @@ def stalled_ns(seen: Observed, ip: str, port: int, first_ns: int, last_ns: int) 
         for row in seen.once(stalls)
         if (row["server_ip"], row["server_port"]) == (ip, port)
     )
-
-
-def overdue(seen: Observed, least: int) -> dict[tuple[str, int], list[int]]:
-    """Broker -> when Fetch responses came, to clients or to other brokers, `least` ns and more behind the time that they may
-    wait: no replica holds them up."""
-    table = seen.every
-    wait_ns = table.max_wait_ms.cast("int64") * 1_000_000
-    late = table.filter(table.api == "Fetch", table.latency_ns - wait_ns >= least)
-    found: dict[tuple[str, int], list[int]] = {}
-    order = ("response_first_ns", "connection", "exchange")
-    for row in seen.first(late.select(*SERVER, *order), order, EVENTS_MOST, "late_polls"):
-        found.setdefault((row["server_ip"], row["server_port"]), []).append(row["response_first_ns"])
-    return found
-
-
-def silences(seen: Observed, waiting: Any, least: int) -> tuple[Any, Any]:
-    """Those of these exchanges that waited at least `least` ns in a time as long between two responses of their broker, from
-    `since` to `until`; and these times: `since`, `until`, n, links, hosts, first_sent_ns, last_sent_ns, waited_ns.
-
-    A silence and the exchanges whose response came behind it stand in one order of time: pairs of them would be the product
-    of both.
-    """
-    ibis = functions(waiting)
-    table = seen.every
-    table = table.filter(table.response_first_ns.notnull()).semi_join(waiting, SERVER)
-    steps = table.group_by(*SERVER, step=table.response_first_ns // STEP_NS).aggregate(
-        first=table.response_first_ns.min(), last=table.response_first_ns.max()
-    )
-    before = steps.last.lag().over(ibis.window(group_by=SERVER, order_by="step"))
-    steps = steps.mutate(since=before)
-    steps = steps.filter(steps.first - steps.since >= least)
-    ends = steps.select(
-        *SERVER, at="first", since="since", until="first", waits=ibis.literal(0, "int64"), sent=ibis.null("int64"),
-        connection=ibis.null("string"), host=ibis.null("string"), exchange=ibis.null("int64"), packet=ibis.null("int64"),
-        to_all=ibis.literal(0, "int64"),
-    )  # fmt: skip
-    requests = waiting.select(
-        *SERVER, at="response_first_ns", since=ibis.null("int64"), until=ibis.null("int64"),
-        waits=ibis.literal(1, "int64"), sent="request_last_ns", connection="connection", host="client_ip",
-        exchange=waiting.exchange.cast("int64"), packet=waiting.request_first_packet.cast("int64"),
-        to_all=(waiting.api.isin(list(REPLICATED)) | waiting.to_all).cast("int64"),
-    )  # fmt: skip
-    both = ibis.union(ends, requests)
-    upto = ibis.window(group_by=SERVER, order_by=["at", "waits"], rows=(None, 0))
-    both = both.mutate(since=both.since.max().over(upto), until=both.until.max().over(upto))
-    both = both.filter(both.waits == 1, both.until - both.sent >= least)
-    both = both.rename(request_first_packet="packet")
-    first = ibis.window(group_by=[*SERVER, "since", "connection"], order_by="exchange")
-    both = both.mutate(place=ibis.row_number().over(first))
-    return both, both.group_by(*SERVER, "since", "until").aggregate(
-        n=both.count(), to_all=both.to_all.sum(where=both.place == 0), links=both.connection.nunique(),
-        hosts=both.host.nunique(), first_sent_ns=both.sent.min(), last_sent_ns=both.sent.max(),
-        waited_ns=(both["at"] - both.sent).sum(),
-    )  # fmt: skip

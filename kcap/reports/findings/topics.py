@@ -1,14 +1,17 @@
 """Topics: those that are not there, those that were deleted and created again, and the metadata that clients ask for."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from kcap.reports.definition import uids
-from kcap.reports.findings.model import Finding, Found, called, equal_to, erring, named, rule, seconds, where
+from kcap.reports.findings.model import Finding, Found, called, equal_to, erring, named, of_clients, rule, seconds, where
 from kcap.reports.findings.observed import AWAY, Observed, Row, rows_by
 from kcap.reports.findings.unavailable import STATES
 from kcap.reports.text import count as counted
 
+UNKNOWN: Final = ("UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID")
+"""Errors of requests for a topic that the cluster does not have."""
 MEMBERS: Final = ("Heartbeat", "ConsumerGroupHeartbeat")
 """APIs that members of groups call all the time."""
 
@@ -78,10 +81,38 @@ def unknown_topic_loop(seen: Observed, limit: Mapping[str, float]) -> Found:
     errors on, it is a finding where no client of the capture writes or reads the topic. One that began before its topics were
     created, and has records of all of them afterwards, waited for them: that is worth knowing and no more. A library may ask
     once, as kafka-go does for members of a group: one that is still a member `after` seconds later gets nothing of a topic that
-    no Metadata response has.
+    no Metadata response has. What several clients go on to request is one finding of the topic.
     """
-    errors = ["UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID"]
-    rows = seen.errors(errors, ("client_id", "topics"))
+    found = list(loops(seen, limit))
+    by: dict[str, list[Finding]] = {}
+    for finding in found:
+        if finding.severity is None and len(finding.evidence["topics"]) == 1:
+            by.setdefault(finding.who["topic"], []).append(finding)
+    several = {topic: some for topic, some in by.items() if len({finding.who["client_id"] for finding in some}) > 1}
+    merged = {id(finding) for some in several.values() for finding in some}
+    yield from (finding for finding in found if id(finding) not in merged)
+    for topic, some in several.items():
+        clients = sorted({finding.who["client_id"] or "" for finding in some})
+        count = sum(finding.count for finding in some)
+        yield Finding(
+            f"{len(clients)} clients ({named(clients)}) got {counted(count, 'response')} that topic {topic} does not exist"
+            + ("; it was there before" if was_there(seen, topic, some) else ""),
+            {"topic": topic, "client_ids": [client for client in clients if client]}, count,
+            where(erring(seen, UNKNOWN), of_clients(clients), topic=topic), min(finding.first_ns or 0 for finding in some),
+            max(finding.last_ns or 0 for finding in some), sum(finding.lost_ns for finding in some),
+            {"errors": count, "clients": len(clients), "topics": [topic]},
+        )  # fmt: skip
+
+
+def was_there(seen: Observed, topic: str, some: Sequence[Finding]) -> bool:
+    """Whether clients wrote or read records of a topic before they were refused."""
+    times = (at for (_, name), at in seen.once(last_records).items() if name == topic)
+    return 0 < max(times, default=0) <= max(finding.last_ns or 0 for finding in some)
+
+
+def loops(seen: Observed, limit: Mapping[str, float]) -> Found:
+    """The findings of `unknown_topic_loop`, of each client by itself."""
+    rows = seen.errors(UNKNOWN, ("client_id", "topics"))
     some = [row for row in rows if row["n"] >= limit["few"]]
     some += in_vain(seen, [row for row in rows if row["n"] < limit["few"]], limit["after"])
     for row in seen.prepared(some):
@@ -89,7 +120,7 @@ def unknown_topic_loop(seen: Observed, limit: Mapping[str, float]) -> Found:
             names = [one.get("name") for one in seen.message(row, "response").get("topics", ()) if one.get("errorCode") == 3]
             names = [name for name in names if name]
             if not names and len(row["topics"] or ()) == 1:
-                names = row["topics"]
+                names = [name for name in row["topics"] if name]
             if names and (seen.recreated.keys() >= set(names) or set(names) <= STATES):
                 continue  # `topic-recreated` says it, or `no-coordinator`
             again = row["n"] >= limit["errors"]
@@ -104,7 +135,7 @@ def unknown_topic_loop(seen: Observed, limit: Mapping[str, float]) -> Found:
                 + " does not exist" + ("; later it was there" if over else "")
                 + ("; as a member of a group it went on without the topic" if row["n"] < limit["few"] else ""),
                 {"client_id": row["client_id"], "topic": names[0] if names else None}, row["n"],
-                where(erring(seen, errors), *same, client_id=row["client_id"]), row["first_ns"], row["last_ns"],
+                where(erring(seen, UNKNOWN), *same, client_id=row["client_id"]), row["first_ns"], row["last_ns"],
                 row["latency_ns"] or 0, {"errors": row["n"], "topics": names},
                 "info" if over else None if again else "low", None if row["n"] >= limit["few"] else 0.8,
                 advice="See that topics exist before their clients start." if over else None,
@@ -149,6 +180,12 @@ FOUND: Final = (
     "task."
 )
 """The next step for a client that finds what it asks for."""
+MISSING: Final = 0.7
+"""The part of a client's Metadata requests from which on the topic that is not there is why it sends so many."""
+ABSENT: Final = (
+    "See what it cannot find (unknown-topic-loop): create the topic, or correct its name in the client's configuration."
+)
+"""The next step for one that asks for a topic that is not there."""
 
 
 @rule(
@@ -164,8 +201,9 @@ FOUND: Final = (
 def metadata_storm(seen: Observed, limit: Mapping[str, float]) -> Found:
     """A client that asks for metadata all the time.
 
-    A client asks when it connects: `each` requests an opening are those of short-lived clients. How many openings a connection
-    of the capture holds its ApiVersions requests tell as well, where packets that begin and end connections are missing.
+    One most of whose requests are for a topic that is not there is low: `unknown-topic-loop` says why. A client asks when it
+    connects: `each` requests an opening are those of short-lived clients. How many openings a connection of the capture holds
+    its ApiVersions requests tell as well, where packets that begin and end connections are missing.
     """
     if seen.most_calls("client_id", ("Metadata",)) < limit["requests"]:
         return
@@ -187,13 +225,20 @@ def metadata_storm(seen: Observed, limit: Mapping[str, float]) -> Found:
             errors=often.errors.sum(),
         )
     )
+    from kcap.reports.findings.addresses import behind_shared  # for captures with as many Metadata requests
+
+    missing: Counter[str | None] = Counter()
+    for call in seen.calls_by("api", ("Metadata",)).get("Metadata", ()):
+        missing[call["client_id"]] += call["n"] * (call["error"] in UNKNOWN)
     for row in rows:
         rate = row["n"] / max((row["last_ns"] - row["first_ns"]) / 1e9, 1.0)
-        if row["n"] >= limit["requests"] and rate >= limit["a_second"]:
+        if row["n"] >= limit["requests"] and rate >= limit["a_second"] and row["client_id"] not in seen.once(behind_shared):
+            absent = missing[row["client_id"]] >= MISSING * row["n"]
             yield Finding(
-                f"{called(row['client_id'])} sent {row['n']} Metadata requests, {rate:.0f} a second",
+                f"{called(row['client_id'])} sent {row['n']} Metadata requests, {rate:.0f} a second"
+                + ("; most are for a topic that does not exist" if absent else ""),
                 {"client_id": row["client_id"]}, row["n"], where("api == Metadata", client_id=row["client_id"]),
                 row["first_ns"], row["last_ns"], row["lost"] or 0,
                 {"requests": row["n"], "requests_a_second": round(rate, 1), "errors": row["errors"]},
-                advice=None if row["errors"] else FOUND,
+                "low" if absent else None, advice=ABSENT if absent else None if row["errors"] else FOUND,
             )  # fmt: skip

@@ -52,7 +52,8 @@ def disk_failed(seen: Observed, _limit: Mapping[str, float]) -> Found:
 
 def leaderless(seen: Observed) -> dict[str, list[Row]]:
     """Topic -> clients whose first and last Metadata responses with LEADER_NOT_AVAILABLE name the same partitions of it: n,
-    first_ns, last_ns, partitions as in `without_leader`.
+    first_ns, last_ns, partitions as in `without_leader`, and whether the last request had `named` the topic: one for all topics
+    lists it beside the others.
     """
     if not seen.has_messages or not seen.calls_of(api="Metadata", error=NO_LEADER):
         return {}
@@ -66,12 +67,16 @@ def leaderless(seen: Observed) -> dict[str, list[Row]]:
     )  # fmt: skip
     rows = seen.run(groups.filter(groups.n > 1))
     ends = [{"connection": row[f"{end}_of"], "exchange": row[end]} for row in rows for end in ("first", "last")]
-    without = [without_leader(seen.message(end, "response")) for end in seen.prepared(ends)]
+    messages = [(without_leader(seen.message(end, "response")), seen.message(end, "request")) for end in seen.prepared(ends)]
     found: dict[str, list[Row]] = {}
-    for row, before, after in zip(rows, without[::2], without[1::2], strict=True):
+    for row, (before, _), (after, request) in zip(rows, messages[::2], messages[1::2], strict=True):
+        names = {topic.get("name") for topic in request.get("topics") or ()}
         for topic in before.keys() & after.keys():
             if parts := before[topic] & after[topic]:
-                found.setdefault(topic, []).append(row | {"partitions": parts})
+                # a request may have ids in place of names (KIP-516)
+                found.setdefault(topic, []).append(
+                    row | {"partitions": parts, "named": not request or topic in names or None in names}
+                )
     return found
 
 
@@ -98,18 +103,22 @@ def without_leader(response: Row) -> dict[str, set[int]]:
     errors=5, seconds=5,
 )  # fmt: skip
 def no_leader(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """Partitions without a leader: no replica of them is there that may lead."""
+    """Partitions without a leader: no replica of them is there that may lead. Clients are named that write or read the topic or
+    request its metadata, not those that list all topics.
+    """
     for topic, rows in seen.once(leaderless).items():
         if not any(persistent(row, limit) for row in rows):
             continue
         errors, (first, last) = sum(row["n"] for row in rows), times_of(rows)
         parts = set.union(*(row["partitions"] for row in rows))
         what = f"topic {topic}" if WHOLE in parts else f"{counted(len(parts), 'partition')} of topic {topic}"
-        clients = clients_in(rows)
+        users = seen.clients_by_topic("Produce", "Fetch").get(topic, ())
+        clients = clients_in(row for row in rows if row["named"] or row["client_id"] in users)
+        only = clients_in(rows)
         yield Finding(
             f"{what} had no leader for {seconds(last - first)}: {NO_LEADER} in {counted(errors, 'Metadata response')}",
             {"topic": topic, "client_ids": clients}, errors,
-            where("api == Metadata", f"error == {NO_LEADER}", client_id=clients[0] if len(clients) == 1 else None),
+            where("api == Metadata", f"error == {NO_LEADER}", client_id=only[0] if len(only) == 1 else None),
             first, last, last - first, {"partitions": len(parts), "errors": errors, "clients": len(rows)},
         )  # fmt: skip
 

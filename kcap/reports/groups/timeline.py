@@ -167,7 +167,7 @@ def causes_of(joins: Sequence[Event], before: Sequence[Event], between: Sequence
     for event in between:
         if event.api == "LeaveGroup" and event.left and not emptied and (not before or old & set(event.left)):
             out.append((event.first_ns, "timeout" if POLL in event.reason else "leave", list(event.left)))
-        elif event.error in MOVED:
+        elif event.error in MOVED and (before or event.member_id):  # who is no member yet looks for the coordinator first
             out.append((event.first_ns, "new coordinator", []))
     if before and {event.coordinator for event in before}.isdisjoint(event.coordinator for event in joins):
         out.append((joins[0].first_ns, "new coordinator", []))

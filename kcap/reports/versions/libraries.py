@@ -88,7 +88,7 @@ PROFILES: Final = (
         "CreateTopics 0 5, DeleteTopics 1 3, DescribeConfigs 3, ApiVersions 0 2, SaslHandshake 0 1, SaslAuthenticate 0 1, "
         "InitProducerId 0 4"
     )),
-    Profile("kafka-go", "0.2", 0, keyed(
+    Profile("kafka-go", "0.2-0.3", 0, keyed(
         "Produce 7, Fetch 10, ListOffsets 1, Metadata 1, OffsetCommit 2, OffsetFetch 1, FindCoordinator 0, JoinGroup 1, "
         "Heartbeat 0, LeaveGroup 0, SyncGroup 0, CreateTopics 0, DeleteTopics 0 1"
     )),
@@ -140,6 +140,18 @@ PROFILES: Final = (
     Profile("sarama", "1.1x with Version 1.0", None, keyed(
         "Produce 3, Fetch 4, ListOffsets 1, Metadata 1, OffsetCommit 1, OffsetFetch 1, FindCoordinator 0, JoinGroup 1, "
         "SyncGroup 0, Heartbeat 0, LeaveGroup 0, CreateTopics 2, DeleteTopics 1, SaslHandshake 0 1, SaslAuthenticate 0"
+    )),
+    Profile("sarama", "1.2x-1.3x with Version 2.3 and later", None, keyed(
+        "Produce 3, Fetch 11, ListOffsets 1, Metadata 5, OffsetCommit 1, OffsetFetch 1, FindCoordinator 0, JoinGroup 1, "
+        "SyncGroup 0, Heartbeat 0, LeaveGroup 0"
+    )),
+    Profile("sarama", "1.3x-1.40 with Version 2.0", None, keyed(
+        "Produce 3, Fetch 7, ListOffsets 1, Metadata 6, OffsetCommit 1, OffsetFetch 1, FindCoordinator 1, JoinGroup 1, "
+        "SyncGroup 0, Heartbeat 0, LeaveGroup 0"
+    )),
+    Profile("sarama", "1.4x with Version 1.0", None, keyed(
+        "Produce 5, Fetch 6, ListOffsets 2, Metadata 5, OffsetCommit 3, OffsetFetch 3, FindCoordinator 1, JoinGroup 2, "
+        "SyncGroup 1, Heartbeat 1, LeaveGroup 1"
     )),
     Profile("sarama", "1.4x with Version 2.0", None, keyed(  # it requests no ApiVersions below Version 2.4
         "Produce 6, Fetch 8, ListOffsets 3, Metadata 6, OffsetCommit 4, OffsetFetch 4, FindCoordinator 2, JoinGroup 3, "

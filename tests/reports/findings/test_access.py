@@ -3,7 +3,7 @@
 from typing import Any
 
 from kcap.limits import NAMES_MOST
-from tests.reports.findings.tables import CONNECTION, Row, exchange, found, many, observed, shown
+from tests.reports.findings.tables import CONNECTION, SECOND, START, Row, exchange, found, many, observed, shown
 
 
 def test_a_login_that_fails_again_and_again_is_a_loop_and_one_failure_is_worth_knowing() -> None:
@@ -201,6 +201,26 @@ def test_plaintext_at_a_tls_port_and_tls_at_a_plaintext_port() -> None:
     speaks = CONNECTION | {"connection": "E", "phase": "tls", "tls": True, "client_id": None, "server_port": 9093}
     rows = found("tls-plaintext-confusion", observed([], connections=[*hello, speaks]))
     assert rows == [], "the listener speaks TLS: something ended these handshakes"
+
+
+def test_tls_probes_of_a_plaintext_listener_are_no_client_with_wrong_settings() -> None:
+    """A health check or a person tries at even times, or few times; Kafka's clients try again within a second or two."""
+
+    def severity(*times: float) -> str:
+        hellos = [
+            CONNECTION | {"connection": f"H{at}", "phase": "tls", "tls": True, "client_id": None, "server_captured": 0,
+                          "exchanges": 0, "server_packets": 3, "first_ns": START + int(time * SECOND)}
+            for at, time in enumerate(times)
+        ]  # fmt: skip
+        (row,) = found("tls-plaintext-confusion", observed([], connections=hellos), loud=False)
+        assert row["sentence"].endswith("tries again as a health check does") == (row["severity"] == "info")
+        return str(row["severity"])
+
+    assert severity(0, 5, 10, 15, 20.5) == "info"
+    assert severity(0, 7, 30) == "info", "by hand"
+    assert severity(0, 0.1, 0.3, 0.7, 1.5, 2.5) == "high"
+    assert severity(0, 5, 10, 15, 15.5) == "high", "once within a second"
+    assert severity(0, 8, 18, 32, 40) == "high", "a client that waits longer and longer, by chance"
 
 
 def test_one_tls_alert_in_place_of_a_response_is_enough() -> None:

@@ -26,15 +26,26 @@ def test_requests_at_which_a_broker_closes_each_time() -> None:
     links.append(CONNECTION | {"connection": "M"})
     (row,) = found("closed-at-request", observed([*rows, metadata], connections=links))
     assert row["count"] == 6
-    assert "Produce requests of 200 kB or more, and answered none" in row["sentence"]
+    assert "Produce requests, and answered none" in row["sentence"], "no size is known that it answers"
     small = exchange("M", 2, "Produce", 3, request_bytes=100)
     (row,) = found("closed-at-request", observed([*rows, metadata, small], connections=links))
     assert row["evidence"]["answered_bytes"] == 100
+    assert "Produce requests of 200 kB or more, and answered 1" in row["sentence"]
     alike = exchange("M", 2, "Produce", 3, request_bytes=199_000)
     (row,) = found("closed-at-request", observed([*rows, metadata, alike], connections=links))
     assert "kB" not in row["sentence"], "the size is not what sets them apart"
     served = [exchange("M", at, "Produce", at, request_bytes=100) for at in range(2, 6)]
     assert found("closed-at-request", observed([*rows, metadata, *served], connections=links)) == [], "it serves this client"
+
+
+def test_a_poll_that_is_cut_while_it_waits_for_records_is_no_refusal() -> None:
+    rows, links = refused(6)
+    polls = [row | {"api": "Fetch", "max_wait_ms": 8000, "age_ns": SECOND} if row["api"] == "Produce" else row for row in rows]
+    metadata, links = exchange("M", 1, "Metadata", 0.5), [*links, CONNECTION | {"connection": "M"}]
+    assert found("closed-at-request", observed([*polls, metadata], connections=links)) == []
+    for more in ({"age_ns": SECOND - 1}, {"max_wait_ms": 1000}, {"max_wait_ms": None}):
+        some = [row | more if row["api"] == "Fetch" else row for row in polls]
+        assert len(found("closed-at-request", observed([*some, metadata], connections=links))) == 1
 
 
 def test_a_version_of_which_nothing_is_known_is_none_that_the_broker_does_not_name() -> None:

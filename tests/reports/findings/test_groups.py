@@ -159,6 +159,14 @@ def test_a_commit_for_each_poll_of_one_record_is_worth_knowing_and_no_more() -> 
     assert (row["severity"], row["evidence"]["records"]) == ("info", 300)
     (row,) = found("commit-storm", observed(commits + singly[:150]))
     assert row["severity"] == "medium", "two commits for each Fetch"
+    polls = many(900, 0.006, "Fetch", connection="C3", record_count=0)
+    (row,) = found("commit-storm", observed(commits + singly[:150] + polls))
+    assert row["severity"] == "medium", "polls that bring no records need no commit"
+    (row,) = found("commit-storm", observed(commits + singly + polls), loud=False)
+    assert row["severity"] == "info"
+    unknown = [row | {"record_count": None} for row in polls]
+    (row,) = found("commit-storm", observed(commits + singly[:150] + unknown), loud=False)
+    assert row["severity"] == "info", "what was not captured may have had records"
 
 
 def test_members_that_start_one_after_the_other_are_no_loop() -> None:

@@ -311,10 +311,24 @@ def test_what_others_got_meanwhile_says_where_a_path_is_interrupted() -> None:
     assert row["confidence"] == 0.4, "it is not the whole path"
 
 
+def test_several_hosts_that_are_cut_off_from_one_server_at_once_are_one_interruption() -> None:
+    links = [broken(f"C{at}", client_ip=f"10.0.1.{at}", client_id=f"app{at}") for at in range(3)]
+    (row,) = found("path-interrupted", observed([], connections=links))
+    assert row["sentence"].startswith("data between 3 hosts (app0, app1, app2) and 10.0.0.1:9092 stayed")
+    assert (row["who"]["client_ips"], row["count"]) == ([f"10.0.1.{at}" for at in range(3)], 3)
+    later = 60 * SECOND
+    apart = [links[0], *({**link, "first_ns": link["first_ns"] + later, "last_ns": link["last_ns"] + later} |
+                         {name: link[name] + later for name in link if name.endswith("resent_at_ns") and link[name]}
+                         for link in links[1:])]  # fmt: skip
+    assert len(found("path-interrupted", observed([], connections=apart))) == 3, "at two times"
+    elsewhere = [link | {"server_ip": f"10.0.0.{at}"} for at, link in enumerate(links)]
+    assert len(found("path-interrupted", observed([], connections=elsewhere))) == 3, "from three servers"
+
+
 def test_paths_of_many_hosts_are_not_looked_at_one_by_one() -> None:
     hosts = [f"10.0.1.{at}" for at in range(MEANWHILE_MOST + 1)]
-    links = [broken(f"C{at}", client_ip=host) for at, host in enumerate(hosts)]
-    early = [exchange("C99", 1, "Fetch", 2.2, client_ip=hosts[0])]
+    links = [broken(f"C{at}", client_ip=host, server_ip=f"10.0.2.{at}") for at, host in enumerate(hosts)]
+    early = [exchange("C99", 1, "Fetch", 2.2, client_ip=hosts[0], server_ip="10.0.2.0")]
     few = found("path-interrupted", observed(early, connections=links[:-1]))
     assert [row["evidence"].get("served_here") for row in few] == [1, *[0] * (MEANWHILE_MOST - 1)]
     many_ = found("path-interrupted", observed(early, connections=links))

@@ -264,43 +264,9 @@ def test_batches_that_the_broker_compresses_anew() -> None:
     assert seen("lz4") == []
 
 
-def test_sequence_numbers_and_batches_that_may_stand_twice() -> None:
+def test_sequence_numbers_that_are_out_of_order() -> None:
     rows = many(4, 1.0)
     parts = [{"connection": "C1", "exchange": at + 1, "api_key": 0, "topic": "t", "partition": 0,
               "error": "OUT_OF_ORDER_SEQUENCE_NUMBER"} for at in range(4)]  # fmt: skip
     assert len(found("sequence-errors", observed(rows, parts))) == 1
     assert found("sequence-errors", observed(rows, [part | {"error": "NONE"} for part in parts])) == []
-
-    def retried(producer: int) -> list[Row]:
-        late = [row | {"acks": -1, "error": "REQUEST_TIMED_OUT" if at < 2 else "NONE"} for at, row in enumerate(rows)]
-        some = [part | {"error": late[at]["error"], "producer_id": producer, "magic": 2} for at, part in enumerate(parts)]
-        return found("retries-duplicate", observed(late, some))
-
-    assert len(retried(-1)) == 1
-    assert retried(4000) == [], "the broker knows the batch again by its producer id and sequence"
-
-    def left(again: float | None) -> list[Row]:
-        """A producer of which two requests of four have no response when it closes, a second later; or it connects again."""
-        flight = [
-            exchange("C1", at + 1, "Produce", at / 1000, 0.001 if at < 2 else None, acks=-1)
-            | ({} if at < 2 else {"reason": "rst", "age_ns": 1_000_000_000})
-            for at in range(4)
-        ]
-        more = [] if again is None else [exchange("C2", 1, "Produce", again, acks=-1)]
-        some = [{"connection": row["connection"], "exchange": row["exchange"], "api_key": 0, "topic": "t", "partition": 0,
-                 "error": row["error"], "producer_id": -1, "magic": 2} for row in flight + more]  # fmt: skip
-        return found("retries-duplicate", observed(flight + more, some))
-
-    assert left(None) == [], "it wrote nothing after it had closed"
-    assert len(left(2.0)) == 1
-
-    def answered(*flags: str) -> list[Row]:
-        """A producer that closes a connection with two requests, whose responses come 4 s behind them, and goes on."""
-        some = [exchange("C1", at + 1, "Produce", at / 1000, 4.0, acks=-1, flags=[*flags]) for at in range(2)]
-        some.append(exchange("C2", 1, "Produce", 5.0, acks=-1))
-        batches = [{"connection": row["connection"], "exchange": row["exchange"], "api_key": 0, "topic": "t", "partition": 0,
-                    "error": "NONE", "producer_id": -1, "magic": 2} for row in some]  # fmt: skip
-        return found("retries-duplicate", observed(some, batches))
-
-    assert len(answered("late")) == 1, "the broker wrote what the client sends again"
-    assert answered() == [], "a slow broker, whose responses the client took"

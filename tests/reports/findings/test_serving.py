@@ -1,11 +1,8 @@
 """Rules on brokers and connections."""
 
-from collections.abc import Sequence
-from typing import Any
-
 import pytest
 
-from tests.reports.findings.tables import CONNECTION, MS, SECOND, START, Row, exchange, found, many, observed, shown
+from tests.reports.findings.tables import CONNECTION, MS, SECOND, START, Row, exchange, found, many, observed
 
 
 def test_a_broker_that_is_slow_beside_its_peers_and_none_where_all_are() -> None:
@@ -99,68 +96,6 @@ def test_requests_behind_a_long_poll() -> None:
     assert len(found("head-of-line", observed([*named, offsets, later]))) == 1
     commits = [row | {"api": "OffsetCommit"} for row in behind[1::2]]
     assert len(found("head-of-line", observed([fetch, *commits, *search]))) == 1
-
-
-def test_requests_that_were_given_up_on() -> None:
-    late = [exchange("C1", at + 2, "Produce", at, None, reason="rst", age_ns=SECOND) for at in range(3)]
-    well = exchange("C1", 1, "Produce", 0, response_bytes=CONNECTION["server_captured"])
-    assert len(found("request-timeout", observed([well, *late]))) == 1
-    assert found("request-timeout", observed(late)) == [], "a client that never got a response has another problem"
-    polls = [row | {"api": "Fetch"} for row in late]
-    assert found("request-timeout", observed([well, *polls])) == [], "long polls end with their connection"
-    assert found("request-timeout", observed([well, *(row | {"max_wait_ms": 700} for row in polls)])) == []
-    assert len(found("request-timeout", observed([well, *(row | {"max_wait_ms": 500} for row in polls)]))) == 1
-    poll = late[0] | {"api": "Fetch", "exchange": 1, "max_wait_ms": 5000}
-    behind = [row | {"exchange": row["exchange"] + 1} for row in late]
-    assert found("request-timeout", observed([well, poll, *behind])) == [], "the broker answers a connection in order"
-    answered = exchange("C1", 1, "Fetch", 0, 0.9, response_bytes=CONNECTION["server_captured"])
-    assert found("request-timeout", observed([well | {"connection": "C2"}, answered, behind[0], behind[0]])) == [], "its turn"
-    polled = answered | {"flags": ["late"], "max_wait_ms": 900}
-    seen = observed([well | {"connection": "C2"}, polled, behind[0], behind[0]])
-    assert found("request-timeout", seen) == [], "a long poll before it waited on purpose"
-    seen = observed([well | {"connection": "C2"}, polled | {"max_wait_ms": None}, behind[0], behind[0]])
-    assert found("request-timeout", seen) == [], "the capture does not say how long the poll may wait"
-    muted = [row | {"age_ns": 3 * SECOND} for row in late]
-    throttled = exchange("C1", 1, "Produce", 0, throttle_time_ms=9000, response_bytes=CONNECTION["server_captured"])
-    seen = observed([throttled, *muted])
-    assert found("request-timeout", seen) == [], "the broker reads nothing while it throttles the connection"
-    on = exchange("C9", 1, "Metadata", 20)
-    assert len(found("request-timeout", observed([throttled | {"throttle_time_ms": 100}, *muted, on]))) == 1
-    patient = [row | {"age_ns": 8 * SECOND} for row in late]
-    moved = exchange("C1", 1, "OffsetCommit", 0, 5.0, error="NOT_COORDINATOR", response_bytes=CONNECTION["server_captured"])
-    assert found("request-timeout", observed([moved, *patient, on])) == [], "the client leaves a broker that is no coordinator"
-    assert len(found("request-timeout", observed([moved | {"error": "NONE"}, *patient, on]))) == 1
-    over = poll | {"max_wait_ms": 100}
-    assert len(found("request-timeout", observed([well, over, *behind]))) == 1
-    unread = [CONNECTION | {"connection": "C1", "server_captured": 1100}]
-    assert found("request-timeout", observed([well, *late], connections=unread)) == [], "the responses may be among these bytes"
-    sealed = [CONNECTION | {"connection": "C1", "tls": True}]
-    assert len(found("request-timeout", observed([well, *late], connections=sealed))) == 1
-    sealed = [sealed[0] | {"server_missing": 6}]
-    assert found("request-timeout", observed([well, *late], connections=sealed)) == [], "a record that is cut does not open"
-    later = [CONNECTION | {"connection": "C1", "first_ns": START + 5 * SECOND}]
-    assert found("request-timeout", observed([well, *late], connections=later)) == [], "the file is not in the order of time"
-
-
-def test_responses_that_arrive_when_the_client_has_closed_are_too_late() -> None:
-    def count(age: float, closed_by: str = "client", api: str = "Produce", **more: Any) -> int:
-        more |= {"flags": ["late"], "response_bytes": CONNECTION["server_captured"]}
-        rows = [exchange(f"C{at}", 1, api, 5 * at, 3.0, **more) for at in range(3)]
-        ends = {"closed_by": closed_by, "ended": "fin"}
-        links = [
-            CONNECTION | ends | {"connection": f"C{at}", "closed_ns": row["request_last_ns"] + int(age * SECOND)}
-            for at, row in enumerate(rows)
-        ]
-        every = [*rows, exchange("C9", 1, "Metadata", 20)]
-        findings = found("request-timeout", observed(every, connections=[*links, CONNECTION | {"connection": "C9"}]))
-        assert all(shown(row, every) == rows for row in findings)
-        return sum(row["count"] for row in findings)
-
-    assert count(1.5) == 3
-    assert count(0.1) == 0, "it did not wait"
-    assert count(1.5, "server") == count(3.5) == 0
-    assert count(1.5, error="REQUEST_TIMED_OUT") == 3, "each counts once"
-    assert count(1.5, api="Fetch", max_wait_ms=1400) == 0, "it may wait on purpose"
 
 
 def idle(count: int, pause: float) -> tuple[list[Row], list[Row]]:
@@ -257,22 +192,3 @@ def test_brokers_among_themselves_are_not_judged() -> None:
     for name in ("broker-2-fetcher-0", "ReplicaFetcherThread-0-1"):
         assert found("not-leader", observed(many(9, 1.0, "Fetch", client_id=name), parts)) == []
     assert len(found("not-leader", observed(many(9, 1.0, "Fetch", client_id="app"), parts))) == 1
-
-
-def test_a_client_that_was_stopped_with_requests_on_the_way() -> None:
-    """Nothing follows of it; one that gives requests up goes on, or tries to."""
-    given_up = [exchange("C1", at + 1, "Produce", at * 0.1, None, outcome="unanswered", reason="fin", age_ns=SECOND)
-                for at in range(3)]  # fmt: skip
-    before = exchange("C1", 9, "Produce", -1.0, response_bytes=CONNECTION["server_captured"])
-
-    def said(*more: Row, links: Sequence[Row] = ()) -> tuple[str, bool]:
-        every = [CONNECTION | {"connection": "C1", "closed_by": "client"}, *links]
-        (row,) = found("request-timeout", observed([before, *given_up, *more], connections=every), loud=False)
-        return row["severity"], row["sentence"].endswith("nothing follows of this client: it may have been stopped")
-
-    assert said() == ("info", True)
-    assert said(exchange("C2", 1, "Metadata", 3.0)) == ("high", False)
-    assert said(exchange("C2", 1, "Metadata", 3.0, client_id="other")) == ("info", True)
-    tried = {"connection": "C3", "client_id": None, "phase": "empty", "exchanges": 0, "first_ns": START + 3 * SECOND}
-    assert said(links=[CONNECTION | tried]) == ("high", False), "it tries to connect"
-    assert said(links=[CONNECTION | tried | {"client_ip": "10.0.0.8"}]) == ("info", True), "another host does"

@@ -74,6 +74,22 @@ def test_a_client_that_waited_for_its_topic_is_worth_knowing_and_no_more() -> No
         assert (row["severity"], row["sentence"].endswith("later it was there")) == (severity, severity == "info"), more
 
 
+def test_several_clients_of_a_topic_that_is_not_there_are_one_finding() -> None:
+    absent: Row = {"error": "UNKNOWN_TOPIC_OR_PARTITION", "topics": ["orders"]}
+    loops = [row for name in "abc" for row in many(6, 1.0, "Metadata", connection=name, client_id=name, **absent)]
+    (row,) = found("unknown-topic-loop", observed(loops))
+    assert row["sentence"] == "3 clients (a, b, c) got 18 responses that topic orders does not exist"
+    assert (row["who"], row["count"]) == ({"topic": "orders", "client_ids": ["a", "b", "c"]}, 18)
+    used = {"connection": "a", "exchange": 99, "api_key": 0, "topic": "orders", "partition": 0, "error": "NONE", "records": 5}
+    before = exchange("a", 99, "Produce", -1.0, client_id="a")
+    (row,) = found("unknown-topic-loop", observed([*loops, before], [used]))
+    assert row["sentence"].endswith("; it was there before"), "it was deleted under them"
+    other = [row | {"topics": ["others"]} if row["client_id"] == "c" else row for row in loops]
+    whose = [row["who"] for row in found("unknown-topic-loop", observed(other))]
+    assert {"client_id": "c", "topic": "others"} in whose
+    assert {"topic": "orders", "client_ids": ["a", "b"]} in whose
+
+
 def test_topics_that_are_created_one_by_one_are_no_loop() -> None:
     rows = many(12, 1.0, "Metadata", error="UNKNOWN_TOPIC_OR_PARTITION")
     each = [row | {"topics": [f"t{at // 2}"]} for at, row in enumerate(rows)]
@@ -87,6 +103,9 @@ def test_metadata_all_the_time() -> None:
     assert (row["evidence"]["errors"], "cannot find" in row["advice"]) == (0, False), "it finds what it asks for"
     (row,) = found("metadata-storm", observed(many(100, 0.05, "Metadata", error="UNKNOWN_TOPIC_OR_PARTITION")))
     assert (row["evidence"]["errors"], "cannot find" in row["advice"]) == (100, True)
+    assert row["severity"] == "low", "the topic that is not there is why"
+    (row,) = found("metadata-storm", observed(many(100, 0.05, "Metadata", error="LEADER_NOT_AVAILABLE")))
+    assert row["severity"] == "medium"
     assert found("metadata-storm", observed(many(100, 10.0, "Metadata"))) == []
 
 

@@ -110,6 +110,32 @@ def test_voters_name_the_leader_that_they_lost_while_they_look_for_another() -> 
     assert row["who"]["broker_id"] == 13
 
 
+def test_clients_that_list_all_topics_are_not_named_as_those_of_one_without_a_leader() -> None:
+    response = {"topics": [{"name": "t", "errorCode": 0, "partitions": [{"partitionIndex": 0, "errorCode": 5}]}]}
+    requests: dict[str, dict[str, Any]] = {
+        "lists": {"topics": None}, "names": {"topics": [{"name": "t"}]}, "old": {"topics": []},
+        "other": {"topics": [{"name": "u"}]},
+        "ids": {"topics": [{"topicId": "AAAAAAAAAAAAAAAAAAAAAQ", "name": None}]},
+    }  # fmt: skip
+    rows, said = list[Row](), dict[tuple[str, int, str], Row]()
+    for client, request in requests.items():
+        rows += many(10, 1.0, "Metadata", error="LEADER_NOT_AVAILABLE", connection=client, client_id=client)
+        said |= {(client, at, "response"): response for at in (1, 10)} | {(client, 10, "request"): request}
+    (row,) = found("no-leader", observed(rows, messages=said))
+    assert (row["who"], row["count"]) == ({"topic": "t", "client_ids": ["ids", "names"]}, 50)
+    writes = {
+        "connection": "lists",
+        "exchange": 50,
+        "api_key": 0,
+        "topic": "t",
+        "partition": 0,
+        "error": "NOT_LEADER_OR_FOLLOWER",
+    }
+    write = exchange("lists", 50, "Produce", 5.0, client_id="lists", error="NOT_LEADER_OR_FOLLOWER")
+    (row,) = found("no-leader", observed([*rows, write], [writes], messages=said))
+    assert row["who"]["client_ids"] == ["ids", "lists", "names"], "it writes the topic"
+
+
 def test_one_node_that_reaches_no_leader_accuses_no_quorum() -> None:
     row = quorum(nodes=1, leader=13)
     assert row is not None

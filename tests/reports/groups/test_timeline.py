@@ -57,6 +57,15 @@ def test_a_rebalance_has_the_cause_that_the_wire_shows(
     assert (row["cause"], row["who"], row["generation"]) == (cause, who, 2)
 
 
+def test_who_is_no_member_yet_looks_for_the_coordinator_before_it_joins() -> None:
+    """The topic of offsets of a new cluster is created meanwhile: nothing moved under the group's members."""
+    looks = [event("JoinGroup", 0, None, -1, error="NOT_COORDINATOR")]
+    (row,) = rebalances_of([*looks, *generation(2, 1, "a-1", fresh=True)])
+    assert (row["cause"], row["who"], row["first_ns"]) == ("join", ["a"], 2 * S)
+    beats = [event("Heartbeat", 0, "a-1", error="NOT_COORDINATOR")]
+    assert rebalances_of([*beats, *generation(2, 5, "a-1")])[0]["cause"] == "new coordinator", "it is one already"
+
+
 def test_a_group_that_was_empty_has_a_rebalance_from_the_next_join_on() -> None:
     """A connector that fails leaves its group without members; what it is restarted for seconds later is no long rebalance."""
     leaves = [event("LeaveGroup", 2, None, None, left=("a-1",))]

@@ -98,6 +98,41 @@ def sessions_over() -> Observed:
     return observed(rows, connections=links, messages=said)
 
 
+def sessions_alike() -> Observed:
+    """A broker closes three connections 10.0 to 10.5 s behind their logins, which give no lifetime, and one 20 s behind."""
+    rows: list[Row] = []
+    links: list[Row] = []
+    for at, later in enumerate((10.5, 10.0, 20.0, 10.0)):
+        name = f"C{at}"
+        rows += [exchange(name, 1, "SaslAuthenticate", 1 + at, 0, api_version=0),
+                 exchange(name, 2, "Fetch", 1 + at + later, None, reason="fin", age_ns=MS,
+                          request_first_packet=10 * at + 7)]  # fmt: skip
+        links.append(link(name, 1 + at))
+    return observed(rows, connections=links)
+
+
+def unresolved() -> Observed:
+    """A client looks the coordinator of its group up four times in 3 s, and connects to no other server than the one that names
+    it."""
+    rows = many(4, 1.0, "FindCoordinator")
+    said: dict[tuple[str, int, str], Row] = {("C1", at, "request"): {"key": "g"} for at in range(1, 5)}
+    said["C1", 1, "response"] = {"host": "plum", "port": 9092}
+    brokers = [{"host": host, "port": 9092, "broker_id": node} for node, host in enumerate(("plum", "pear"))]
+    return observed([exchange("C1", 9, "Metadata", 0), *rows], brokers=brokers, messages=said)
+
+
+def one_address() -> Observed:
+    """A Metadata response has two brokers at one address, where two requests for a partition get an error of leadership, and
+    one of a group another."""
+    rows = [exchange("C1", 1, "Metadata", 0), *many(2, 1.0, "Produce", connection="C2"),
+            exchange("C3", 1, "Heartbeat", 2, error="NOT_COORDINATOR", client_id="b", group_id="g")]  # fmt: skip
+    parts = [{"connection": "C2", "exchange": at, "topic": "t", "partition": 0, "error": "NOT_LEADER_OR_FOLLOWER"}
+             for at in (1, 2)]  # fmt: skip
+    brokers = [{"host": "10.0.0.1", "port": 9092, "broker_id": node} for node in (1, 2)]
+    said = {("C1", 1, "response"): {"brokers": [{"nodeId": node, "host": "10.0.0.1", "port": 9092} for node in (1, 2)]}}
+    return observed(rows, parts, brokers=brokers, messages=said)
+
+
 def denied() -> Observed:
     """A principal is denied a topic in three responses to two APIs of two clients; a nameless one a group."""
     error = {"error": "TOPIC_AUTHORIZATION_FAILED", "principal": "User:a"}
@@ -293,6 +328,42 @@ SCENES = [
         ['10.0.0.9'], client_ids ['app']. Filter: none. Evidence: refused 3.
         """,
         least={"refused": 3},
+    ),
+    Scene(
+        "sasl-session-expired",
+        sessions_alike,
+        """
+        medium 0.7: 10.0.0.1:9092 closed 4 connections of client app at a request behind the end of its SASL session,
+        which lasts 10.0 s, as its connections suggest; the client does not log in again. Seen 4 times from 11.5 s to
+        23 s, 0 s lost. Who: client_id app, server 10.0.0.1:9092. Filter: client_id == "app" and server_ip ==
+        "10.0.0.1" and server_port == 9092 and reason in {fin, rst} and request_first_packet in {7, 17, 27, 37}.
+        Evidence: closed 4, lifetime_ns 10000000000, soonest_ns 10000000000.
+        """,
+        least={"connections": 4, "alike": 3, "share": 0.75, "seconds": 10.5},
+        kind="without a lifetime",
+    ),
+    Scene(
+        "wrong-advertised-listener",
+        unresolved,
+        """
+        medium 0.6: client app got the coordinator plum:9092 4 times from 10.0.0.1:9092 in 3.0 s, and never connected
+        there. Seen 4 times from 0 s to 3 s, 3 s lost. Who: server 10.0.0.1:9092, client_ids ['app'], client_ips
+        ['10.0.0.9']. Filter: server_ip == "10.0.0.1" and server_port == 9092 and api == FindCoordinator. Evidence:
+        lookups 4, clients 1, advertised ['plum:9092'].
+        """,
+        least={"lookups": 4, "seconds": 3.0, "a_second": 4 / 3},
+        kind="never tried",
+    ),
+    Scene(
+        "wrong-advertised-listener",
+        one_address,
+        """
+        high 0.95: brokers 1, 2 advertise one address, 10.0.0.1:9092: a request for one of them may reach another, and
+        3 errors in responses say so. Seen 3 times from 0 s to 1 s, 0 s lost. Who: server 10.0.0.1:9092, client_ids
+        ['app', 'b']. Filter: server_ip == "10.0.0.1" and server_port == 9092 and error in {NOT_LEADER_OR_FOLLOWER,
+        FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH, NOT_COORDINATOR}. Evidence: brokers [1, 2], errors 3.
+        """,
+        kind="one address",
     ),
     Scene(
         "listener-is-controller",

@@ -70,6 +70,18 @@ def own_time_outs() -> Observed:
     return observed([row for row, _ in some], connections=[link for _, link in some])
 
 
+def polls_cut() -> Observed:
+    """The other side closes six connections behind a Fetch that may wait 8 s, three of them 3 s behind it; of another client
+    four."""
+    some: list[tuple[Row, Row]] = []
+    for name, times in (("app", (3.0, 5.5, 3.0, 4.0, 6.0, 3.0)), ("four", (3.0, 3.0, 3.0, 3.0))):
+        for at, after in enumerate(times):
+            row, link = closed_behind(after, name=name, at=10.0 * at, wait_ms=8000)
+            cut = {"reason": "fin", "age_ns": int(after * SECOND), "request_first_packet": len(some)}
+            some.append((row | cut, link | {"closed_by": "server"}))
+    return observed([row for row, _ in some], connections=[link for _, link in some])
+
+
 def standing_offset() -> Observed:
     """The last stable offset of two partitions stands for 8 s and 12 s; that of another is at the high watermark."""
     rows: list[Row] = []
@@ -121,6 +133,13 @@ SCENES = [
         client_id app. Filter: client_id == "app" and api == Fetch. Evidence: closed 5, timed_out_ns 551000000, may_wait_ns
         500000000.
         """, kind="own time-outs", least={"timeouts": 5}, most={"room_ms": 52}),
+    Scene("long-poll-misconfigured", polls_cut, """
+        medium 0.7: 10.0.0.1:9092 closed 6 connections of client app behind a Fetch request, which lets the broker
+        wait up to 8.0 s for records; 3 of them 3.0 s after it. Seen 6 times from 0 s to 50 s, 24.5 s lost. Who:
+        client_id app, server 10.0.0.1:9092. Filter: client_id == "app" and api == Fetch and outcome == unanswered and
+        connection in {"app0.0", "app10.0", "app20.0", "app30.0", "app40.0", "app50.0"}. Evidence: closed 6, alike 3,
+        closed_after_ns 3000000000, may_wait_ns 8000000000.
+        """, kind="cut", least={"timeouts": 6, "held": 3}),
     Scene("stuck-partition", standing_offset, """
         medium 0.85: the last stable offset of topic t, partition 1 stood at 70 for 12.0 s, 136 behind the high watermark. Seen
         2 times from 1 s to 13 s, 12 s lost. Who: topic t, partition 1. Filter: topic == "t" and api == Fetch. Evidence:

@@ -102,6 +102,22 @@ def cut_when_idle() -> Observed:
                                                        "last_ns": START + 70 * SECOND}])  # fmt: skip
 
 
+def cut_at_several_servers() -> Observed:
+    """Two connections of a client to one server and one to another are closed 4.5 s behind their last response, and opened
+    again; of another client one to each of three."""
+    rows: list[Row] = []
+    links: list[Row] = []
+    for client, servers in (("app", (1, 1, 2)), ("b", (1, 2, 3))):
+        for at, server in enumerate((*servers, *sorted({*servers}))):
+            place = {"client_id": client, "server_ip": f"10.0.0.{server}"}
+            begin, name = START + at * 10 * SECOND, f"{client}{at}"
+            end = begin + (4_500 if at < 3 else 0) * MS
+            rows.append(exchange(name, 1, "Produce", at * 10, 0, **place))
+            closed = {"closed_by": "server", "closed_ns": end} if at < 3 else {"closed_by": None, "ended": "open"}
+            links.append(CONNECTION | place | {"connection": name, "first_ns": begin, "last_ns": end} | closed)
+    return observed(rows, connections=links)
+
+
 def not_opened_again() -> Observed:
     """Three connections are closed 4.5 s behind their last response, two of them at one time; none is opened behind that."""
     rows, links = [], []
@@ -169,6 +185,11 @@ SCENES = [
         "app" and server_ip == "10.0.0.1" and server_port == 9092 and connection in {"C0", "C1", "C2", "C3", "C4"}. Evidence:
         connections 5, idle_ns 4500000000.
         """, least={"connections": 5, "seconds": 4.0}, most={"spread": 0.5 / 4.5, "together": 0.2}),
+    Scene("idle-disconnect", cut_at_several_servers, """
+        low 0.8: 3 connections of client app to 2 servers were closed by the other side after 4.5 s without a request,
+        and opened again. Seen 3 times from 0 s to 24.5 s, 0 s lost. Who: client_id app. Filter: client_id == "app"
+        and connection in {"app0", "app1", "app2"}. Evidence: connections 3, idle_ns 4500000000, servers 2.
+        """, least={"connections": 3}, kind="several servers"),
     Scene("idle-disconnect", not_opened_again, "", kind="not opened again"),
     Scene("connection-churn", connections_all_the_time, """
         medium 0.85: client app opened 30 connections, 6 a second, with 5.0 exchanges each. Seen 30 times from 0 s to 5 s, 0 s
