@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from kcap.records.record_sets import RecordSet as RecordSet
     from kcap.records.record_sets import decode_records as decode_records
     from kcap.session import Capture as Capture
-    from kcap.session import open_capture as open  # noqa: A004 - `kcap.open` reads as it should
+    from kcap.session import open_capture as open  # noqa: A004 - `kcap.open` reads well
     from kcap.table.builder import Table as Table
     from kcap.version import VERSION as __version__  # noqa: N811 - the name that Python gives it
 

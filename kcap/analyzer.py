@@ -370,7 +370,7 @@ class Analyzer:
         for _ in self.ends():
             pass
 
-    # -- called by connections and conversations --------------------------------------------------------------------------
+    # -- called by connections and conversations ----------------------------------------------------------------------
     def opened(self, connection: Connection) -> None:
         connection.conversation = Conversation(connection, self)
         if self.fast_path is not None:
@@ -389,7 +389,7 @@ class Analyzer:
                 try:
                     conversation.finish(time_ns)
                     break
-                except Exception as error:  # noqa: BLE001 - what else it said is in its rows
+                except Exception as error:  # noqa: BLE001 - its other rows remain
                     self.failed(connection, error, connection.first_ref)
             self.kafka_connections += conversation.phase == "kafka"
             if conversation.untouched and speechless(connection):

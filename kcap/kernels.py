@@ -256,7 +256,7 @@ PLAIN: Final = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 """Whether kernels run as plain Python."""
 
 
-# -- integers in network order, read from a uint8 array; each function returns an int64 ------------------------------------
+# -- integers in network order, read from a uint8 array; each function returns an int64 -----------------------------------
 @compiled
 def int16(data: Any, at: int) -> Any:
     """A signed 16-bit integer."""

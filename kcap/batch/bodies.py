@@ -180,7 +180,7 @@ class Messages:
         for message, start, end in zip(*self.projection.wrapped):
             try:
                 counts[message] += count_wrapped(self._arena, int(start), int(end), int(body_end[message]))
-            except Exception as error:  # noqa: BLE001 - what else the message says stays; its row is flagged
+            except Exception as error:  # noqa: BLE001 - the other values remain valid; the row is flagged
                 self._faults[int(message)] = fault_of(error)
         return counts
 

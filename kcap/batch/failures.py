@@ -48,7 +48,7 @@ def report_cut(
         report_row(report, batch, at, kind, what, words.format(most))
 
 
-class contained:  # noqa: N801 - read as a word behind `with`
+class contained:  # noqa: N801 - reads like a word after `with`
     """Context manager around the reading of one exchange: exceptions are reported and suppressed."""
 
     __slots__ = ("_report",)

@@ -43,7 +43,7 @@ class Header:
             read(cursor)
         except DamageError as damage:
             self.fault = f"{what}: {damage.reason}"
-        except Exception as error:  # noqa: BLE001 - a header that the reader fails on is one that it did not read
+        except Exception as error:  # noqa: BLE001 - the header counts as not readable
             self.fault = fault_of(error)
         self.end = cursor.position
         return self

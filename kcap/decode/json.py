@@ -219,7 +219,7 @@ def read_json(plan: Plan, buffer: Buffer, start: int = 0, records: Records = "ba
         reader.fields(0, len(plan.rows) - 1, reader.reading.value)
     except DamageError as damage:
         reader.reading.undecoded = damage.reason
-    except Exception as error:  # noqa: BLE001 - a body that the reader fails on is one that it did not read; it says so
+    except Exception as error:  # noqa: BLE001 - the body counts as not readable, with the reason
         reader.reading.undecoded = fault_of(error)
     reader.reading.position = cursor.position
     return reader.reading

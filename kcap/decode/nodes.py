@@ -77,7 +77,7 @@ class Node:
         if self._children is None:
             try:
                 self._children = tuple(self.expand()) if self.expand else ()
-            except Exception as error:  # noqa: BLE001 - the node says so; those beside it stay
+            except Exception as error:  # noqa: BLE001 - the node has the reason; the others remain
                 where = self.buffers, self.buffer, self.start, self.end
                 self._children = (Node(UNDECODED, self.data, fault_of(error), *where),)
             self.expand = None
@@ -157,7 +157,7 @@ class Tiler:
             # was begun.
             self.cursor.position = self.nodes[-1].end if self.nodes else self.first
             self.rest(damage.reason, always=bool(damage.reason))
-        except Exception as error:  # noqa: BLE001 - what was laid before it stays, and the rest says why it was not read
+        except Exception as error:  # noqa: BLE001 - earlier nodes remain, and the last one has the reason
             self.cursor.position = self.nodes[-1].end if self.nodes else self.first
             self.rest(fault_of(error), always=True)
         else:

@@ -183,7 +183,7 @@ def _plain(
         else:
             try:
                 run(state, ROWS, buffer, end)
-            except Exception as error:  # noqa: BLE001 - this message alone is without its values
+            except Exception as error:  # noqa: BLE001 - only this message lacks its values
                 state.status = MALFORMED
                 faults[i] = fault_of(error)
         if room is not None and len(state.elements) > room:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from kcap.decode import projection_kernels  # noqa: F401 - where this module cannot be imported, neither can the fast path
+from kcap.decode import projection_kernels  # noqa: F401 - if this module cannot be imported, neither can the fast path
 from kcap.decode.programs import program_index
 from kcap.fastpath.layout import VERSIONS
 from kcap.kafka.bodies import BodyCollector

@@ -99,7 +99,7 @@ class BodyBatch:
             if len(wrapped[0]):  # the projection does not count the records inside them
                 count = row[slots.RECORD_COUNT] + in_wrapped(arena, zip(*wrapped), end)
                 row = *row[: slots.RECORD_COUNT], count, *row[slots.RECORD_COUNT + 1 :]
-        except Exception as error:  # noqa: BLE001 - what else the message says stays
+        except Exception as error:  # noqa: BLE001 - the other values of the message remain valid
             fault, status = fault_of(error), MALFORMED
         texts = NO_TEXTS
         if mask >> TEXTS and max(row[TEXTS::2]) >= 0:

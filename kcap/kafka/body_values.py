@@ -118,7 +118,7 @@ def _count_passed(reader: Resumable, data: bytearray) -> None:
         counted += _SPAN
         try:
             reader.counted += in_wrapped(data, [(low, high)], len(data))
-        except Exception as error:  # noqa: BLE001 - what else the message says stays
+        except Exception as error:  # noqa: BLE001 - the other values of the message remain valid
             reader.fault = fault_of(error)
     del spans[:counted]
     reader.shift = min(spans[1] if spans else passed, reader.read if reader.state.status == SHORT else passed)

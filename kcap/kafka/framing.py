@@ -147,7 +147,7 @@ class Framer:
         self.counted = 0
         """Memory of the open frame, as counted in the sum of all connections."""
 
-    # -- defined by each direction -----------------------------------------------------------------------------------
+    # -- defined by each direction ------------------------------------------------------------------------------------
     def sane(self, size: int) -> bool:
         """Whether a frame can announce this many bytes (without the prefix)."""
         raise NotImplementedError

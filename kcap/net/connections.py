@@ -234,7 +234,7 @@ class ConnectionTable:
                             stream.timed_ns = time_ns
                         try:
                             stream.sink.data(offset, buffer, at, captured, length, time_ns, base + packet, position)
-                        except Exception as error:  # noqa: BLE001 - one connection's bytes: the others go on
+                        except Exception as error:  # noqa: BLE001 - costs only this connection
                             guard.failed(stream, error, base + packet, position)
                     continue
             self._thorough(

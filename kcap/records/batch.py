@@ -136,7 +136,7 @@ class Batch:
             return
         try:
             yield from self.read(self, contents)
-        except Exception as error:  # noqa: BLE001 - the batch says so; its header and the other batches stay
+        except Exception as error:  # noqa: BLE001 - the batch has the reason; its header and the other batches remain
             contents.fault = fault_of(error)
 
     def fail(self, error: Exception) -> None:

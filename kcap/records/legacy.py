@@ -52,7 +52,7 @@ def read_message(blob: bytes, start: int, end: int) -> Batch:
         # Only the wrapped messages give the first offset and the number of records.
         try:
             batch.base_offset, batch.count = _counted(batch)
-        except Exception as error:  # noqa: BLE001 - the batch says so; its header and the other batches stay
+        except Exception as error:  # noqa: BLE001 - the batch has the reason; its header and the other batches remain
             batch.count = 0
             batch.fail(error)
     return batch

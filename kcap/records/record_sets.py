@@ -51,7 +51,7 @@ def each_batch(blob: Buffer, found: RecordSet) -> Iterator[Batch]:
     for start, end, magic in spans(data, 0, len(data)):
         try:
             batch = (read_batch if magic == 2 else read_message)(data, start, end)
-        except Exception as error:  # noqa: BLE001 - the batches before it stay
+        except Exception as error:  # noqa: BLE001 - the batches before it remain
             found.fault = fault_of(error)
             break
         yield batch

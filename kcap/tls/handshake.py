@@ -316,7 +316,7 @@ def subject_of(certificate: bytes) -> str | None:
 
     try:
         return x509.load_der_x509_certificate(certificate).subject.rfc4514_string() or None
-    except Exception:  # noqa: BLE001 - some of the library's have no other base, such as InvalidVersion
+    except Exception:  # noqa: BLE001 - some of the library's exceptions, such as InvalidVersion, have no other base
         return None
 
 
