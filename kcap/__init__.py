@@ -84,9 +84,7 @@ _WHERE = {
     "decode_response": ("kcap.decode.message", "decode_response"),
     "open": ("kcap.session", "open_capture"),
 }
-"""Public name -> module and its name there. A module is imported when one of its names is first used, which keeps `import kcap`
-cheap.
-"""
+"""Public name -> module and its name there. Modules are imported on first use, which keeps `import kcap` cheap."""
 
 LOADED_NS = time_ns()
 """When this process began to load kcap, ns since the epoch. The process does not run a source file that was written later."""

@@ -51,9 +51,7 @@ class RowBatch:
     orders: list[int] = field(default_factory=list)
     """The order of the packet that decided each row of the reference path."""
     passed_over: list[tuple[int, int, PassedOver]] = field(default_factory=list)
-    """Overtaken requests: the number of reference path rows before each, the index of its connection's identity, and the
-    request.
-    """
+    """Overtaken requests: number of reference path rows before each, index of its connection's identity, the request."""
     _rows: list[tuple[Any, ...]] | None = None
 
     def __len__(self) -> int:
@@ -224,9 +222,8 @@ class Analyzer:
         return self.__dict__
 
     def feeds(self, batch: SegmentBatch | SegmentColumns) -> Iterator[None]:
-        """Takes segments. Pauses so that the caller can take rows, since the packets of one batch may hold a hundred times as
-        many messages.
-        """
+        """Takes segments. Pauses so that the caller can take rows: a batch may have a hundred times as many messages as
+        packets."""
         if self.fast_path is None and isinstance(batch, SegmentColumns):
             self._start_fast_path(len(batch))
         if self.fast_path is not None:
@@ -246,9 +243,7 @@ class Analyzer:
             pass
 
     def expect_many(self) -> None:
-        """Starts the fast path with the next columns, because more than FAST_PATH_AFTER_PACKETS packets will come. Changes only
-        speed.
-        """
+        """Starts the fast path with the next columns, because it will get more packets than FAST_PATH_AFTER_PACKETS."""
         self.packets = limits.FAST_PATH_AFTER_PACKETS
 
     def _start_fast_path(self, packets: int) -> None:
@@ -353,8 +348,7 @@ class Analyzer:
 
     def ends(self) -> Iterator[None]:
         """Ends the capture: closes every connection, which decides every exchange. Pauses so that the caller can take rows and
-        closed connections; the end of a capture with many open connections then takes no more memory than its middle.
-        """
+        closed connections; the end of a capture with many open connections then takes no more memory than its middle."""
         self.table.expect_end()
         self.advance(self.table.time_ns)
         while self.table.unswept:
@@ -517,9 +511,8 @@ def connection_uid(connection: Connection) -> str:
 
 
 def describe(connection: Connection, conversation: Conversation) -> dict[str, object]:
-    """Returns the row of `connections`, without the file's name and the community id, which is computed from `flow`, the
-    client's flow key.
-    """
+    """Returns the row of `connections` without file name and community id; that is computed from `flow`, the client's flow
+    key."""
     client = connection.client or connection.streams[0]
     place = connection.streams.index(client)
     server, flow = connection.streams[1 - place], connection.flows[place]

@@ -62,17 +62,13 @@ class CapturePass:
         self.not_kept = 0
         """Number of requested messages that were too large to be gathered and cannot be read again."""
         self.watch: Callable[[], None] | None = None
-        """Callback that is called from time to time, also while the last connections are closed, to show the progress or to
-        take `connections`.
-        """
+        """Called from time to time, also while the last connections are closed, to show progress or to take `connections`."""
         self.positions = [0] * len(self.files.files)
         """Number of bytes read of each file."""
         self._piped = any(file.path == STANDARD_INPUT for file in self.files.files)
         self._emitted = -EAGER_SECONDS
         self.patient = False
-        """Whether only full batches are emitted, however long rows wait, because their consumer needs nothing before the
-        end.
-        """
+        """Whether only full batches are emitted, however long rows wait: their consumer needs nothing before the end."""
         self.noted: list[PacketIndex] = []
         """Indexes of packets that are searched for."""
         self.frame_lengths: FrameLengths | None = None
@@ -108,9 +104,7 @@ class CapturePass:
         return FrameReader(source_of(self), self.plaintext)
 
     def plaintext(self) -> "PlaintextStore | None":
-        """Returns the plaintext of all TLS connections, read by another pass over the files; None if the files can be read only
-        once.
-        """
+        """Returns the plaintext of all TLS connections, from another pass over the files; None if there can be none."""
         from kcap.tls.plaintext import PlaintextPiece, PlaintextStore
 
         again = self.another()
@@ -129,8 +123,7 @@ class CapturePass:
 
     def message(self, batch: RowBatch, at: int, side: str, following: Sequence[tuple[int, str]] = ()) -> "Message | None":
         """Re-reads the request or the response of a decided exchange; None if it was not retained. `following` is that of
-        `kcap.facts.tracker.Reread`.
-        """
+        `kcap.facts.tracker.Reread`."""
         if following:
             self.frames.ahead(batch, following)
         size, found = batch.rows[at][PART[f"{side}_bytes"]] or 0, None
@@ -213,8 +206,7 @@ class CapturePass:
 
     def _take_secrets(self, file: int) -> None:
         """Takes the key logs of a pcapng file, which precede the packets that they are for. Each is replaced with an empty one:
-        a key log may be as large as the file, and its secrets are stored already.
-        """
+        a key log may be as large as the file, and its secrets are stored already."""
         found = self.files.files[file].secrets
         for at in range(self._secrets[file], len(found)):
             self.analyzer.secrets.keylog.add(found[at])
@@ -224,9 +216,7 @@ class CapturePass:
 
     @property
     def _full(self) -> bool:
-        """Whether a batch is due because there are enough rows, bodies or connections. A flood may have millions of connections
-        and no rows.
-        """
+        """Whether enough rows, bodies or connections are there for a batch. A flood has millions of connections and no rows."""
         return self.analyzer.full or self._settled >= CLOSED_TOGETHER
 
     def _take(self) -> RowBatch:

@@ -12,9 +12,7 @@ SUGGESTED: Final = 2
 MUCH_LESS_ALIKE: Final = 0.15
 """A second name is not suggested if its similarity to the given one (0 to 1) is lower than the first one's by this much."""
 CONTAINED_LEAST: Final = 3
-"""Least number of characters of a name for which known names that contain it are suggested. Nearly all names contain a shorter
-one.
-"""
+"""Least characters of a name for which known names that contain it are suggested; nearly all contain a shorter one."""
 
 
 class KcapError(Exception):
@@ -66,9 +64,7 @@ class MissingExtraError(KcapError):
 
 
 def said(error: Exception) -> str:
-    """Text for an error in a message. For an error of the operating system it is the description alone, without number and
-    path.
-    """
+    """Text for an error in a message; for one of the operating system its description, without number and path."""
     words = error.strerror if isinstance(error, OSError) else None
     return words.lower() if words else str(error)
 

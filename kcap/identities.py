@@ -19,8 +19,7 @@ FIELDS: Final = {
     "uid": "Q", "client_ip": "17p", "client_port": "H", "server_ip": "17p", "server_port": "H", "number": "q", "tls": "?",
 }  # fmt: skip
 """The attributes of an `Identity` in the order and format of a record: the uid's 64 bits, addresses as their size and bytes,
-and numbers, big-endian and without padding.
-"""
+and numbers, big-endian and without padding."""
 RECORD: Final = Struct(">" + "".join(FIELDS.values()))
 PLACES: Final = {name: calcsize(">" + "".join(list(FIELDS.values())[:at])) for at, name in enumerate(FIELDS)}
 """Byte offset of each field in a record."""
@@ -134,8 +133,7 @@ def packed(text: str) -> bytes:
 
 def uid_of(flow: bytes, first_ns: int, isn: int | None) -> str:
     """Returns a uid that further runs and other splits of the input reproduce. It is a hash of the flow key of the lower
-    endpoint, the first packet's time and the client's initial sequence number.
-    """
+    endpoint, the first packet's time and the client's initial sequence number."""
     seed = b"%b|%d|%d" % (flow, first_ns, -1 if isn is None else isn)
     return "C" + blake2b(seed, digest_size=8).hexdigest()
 

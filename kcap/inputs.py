@@ -29,9 +29,7 @@ Expand = Callable[[Sequence[str]], Iterable[str]]
 
 
 def identity(path: str, standard: int = STDIN) -> Identity | None:
-    """Returns the identity of what a path names; None for a device, a pipe or a socket. For `-` it is that of the descriptor
-    `standard`.
-    """
+    """Returns the identity of what a path names; None for a device, a pipe or a socket. `-` is the descriptor `standard`."""
     remote = URL.fullmatch(path.partition("?")[0].partition("#")[0])
     if remote is not None and not FILE_URL.match(path) and not os.path.exists(path):
         scheme = remote[1].lower()
@@ -45,9 +43,7 @@ def identity(path: str, standard: int = STDIN) -> Identity | None:
 
 
 def _state(path: str) -> os.stat_result:
-    """Returns the `stat` result of a path, also where `..` follows a folder that does not exist, since writers resolve such
-    paths too.
-    """
+    """Returns the `stat` result of a path, also if `..` follows a folder that does not exist, as writers resolve such paths."""
     try:
         return os.stat(path)
     except OSError:

@@ -31,8 +31,7 @@ LOADING_NS: Final = 40_000_000
 """Processor time, ns, that the first kernel of a process costs, for loading llvmlite and creating the execution engine."""
 FLAGS, FORTRAN = 0x103, 2
 """NPY_ARRAY_C_CONTIGUOUS, F_CONTIGUOUS and ALIGNED: the flags that belong to an array's type beside element type and
-dimensions. The writable flag does not: captured bytes come as `bytes` and as `bytearray`, and no kernel writes to them.
-"""
+dimensions. The writable flag does not: captured bytes come as `bytes` and as `bytearray`, and no kernel writes to them."""
 
 
 @cache
@@ -162,9 +161,7 @@ class Kernel:
         self.made(flattened(arguments)[0], arguments)
 
     def made(self, key: tuple[Any, ...], arguments: tuple[Any, ...]) -> tuple[str, bytes]:
-        """Returns the name in the object file and the object file for arguments of these types; compiles and stores it if
-        needed.
-        """
+        """Returns name and object file for arguments of these types; compiles and stores it if needed."""
         code = self.py_func.__code__
         place = code.co_filename.removeprefix(str(ROOT))  # a package that is moved can still use its machine code
         own = (self.__module__, place, code.co_firstlineno, code.co_code.hex(), repr(code.co_consts))
@@ -219,8 +216,7 @@ def flattened(arguments: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[int]]:
 def flatten(argument: Any, types: list[Any], words: list[int]) -> None:
     """Appends the type and the word of an argument; for a tuple, those of its elements. The word of an array is the address of
     its object, from which the machine code takes data, shape and strides. Getting these from numpy would take longer than most
-    calls.
-    """
+    calls."""
     kind = type(argument)
     if kind is np.ndarray:
         flags = argument.flags.num & FLAGS
@@ -297,8 +293,7 @@ def copied(data: Any, low: int, high: int, out: Any, top: int) -> None:
 # -- tables with open addressing ------------------------------------------------------------------------------------------
 SEED: Final = int.from_bytes(os.urandom(7))
 """Initial value of hashes. It is random, because a capture made by someone who knew it could cause collisions. Kernels take it
-as an argument.
-"""
+as an argument."""
 ODD = 0x1E3779B97F4A7C15
 """An odd number without a pattern in its bits; multiplication by it spreads values over the high bits (Knuth)."""
 HALF = 32

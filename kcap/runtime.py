@@ -28,13 +28,11 @@ M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -3, -8
 """Options of mallopt(3)."""
 STEPS: Final = 16
 """Steps of reading before memory is first checked; later checks follow after eight times as many. Kernels are loaded when they
-are first needed.
-"""
+are first needed."""
 RARELY: Final = 200_000, 5, 5
 """Thresholds of the garbage collector: the number of new objects before young ones are collected, and how often before older
 ones are. Closed connections are freed without it (`Conversation.release`), so that in a large capture it only traverses live
-objects.
-"""
+objects."""
 SCREENS: Final = 5_000, 10, 10
 """The same for a process with screens, whose repaints leave lines with caches to the collector."""
 ENDING: Final = tuple(signal.Signals[name] for name in ("SIGINT", "SIGTERM", "SIGHUP") if name in signal.Signals.__members__)
@@ -45,8 +43,7 @@ POOL: Final = "ARROW_DEFAULT_MEMORY_POOL"
 """Environment variable for the memory pool, which Arrow's C++ part reads when it is loaded."""
 BLAS_THREADS: Final = "OPENBLAS_NUM_THREADS"
 """Environment variable for the threads of numpy's linear algebra. kcap does not use it, but it starts a thread per core when it
-is loaded, and these busy-wait for 0.07 s.
-"""
+is loaded, and these busy-wait for 0.07 s."""
 
 
 class _NotNow:
@@ -106,8 +103,7 @@ def taken_signals() -> list[signal.Signals]:
 
 def give_up(number: int) -> None:
     """Discards output that is buffered for a stream that cannot be written. Python would try to write it at exit, and end with
-    exit code 120.
-    """
+    exit code 120."""
     nothing = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nothing, number)
     os.close(nothing)
@@ -125,8 +121,7 @@ def collect_rarely(thresholds: tuple[int, int, int] = RARELY) -> None:
 
 def start_quickly() -> None:
     """Prepares kcap's process before it imports anything large. Modules are tens of thousands of objects that stay, and at its
-    default rate the collector traverses them twenty times. When Python ends, it traverses everything once more.
-    """
+    default rate the collector traverses them twenty times. When Python ends, it traverses everything once more."""
     gc.set_threshold(*RARELY)
     atexit.register(end_quickly)
     os.environ.setdefault(BLAS_THREADS, "1")
@@ -135,8 +130,7 @@ def start_quickly() -> None:
 def end_quickly() -> None:
     """Ends the process with the arguments of `ends_with`, since taking down modules takes a tenth of the time of a small
     report. Without `ends_with`, it keeps the collector from traversing everything when Python ends. DuckDB from 2.0 on has to
-    be collected at that point: its bindings (nanobind) report remaining objects on standard error as leaked.
-    """
+    be collected at that point: its bindings (nanobind) report remaining objects on standard error as leaked."""
     if _ends:
         code, last = _ends[-1]
         last()
@@ -146,9 +140,7 @@ def end_quickly() -> None:
 
 
 def ends_with(code: int, last: Callable[[], None]) -> None:
-    """Declares that the process has nothing left to do except to run `atexit` functions and then `last`, and that its exit code
-    is `code`.
-    """
+    """Declares that only `atexit` functions and then `last` are left to be run, and that the exit code is `code`."""
     _ends.append((code, last))
 
 
@@ -170,8 +162,7 @@ def give_way(by: int) -> None:
 
 def enough_room(least: int) -> None:
     """Raises CaptureError if the address space of this process is limited to less than `least` bytes (`ulimit -v`). C++
-    libraries that get no memory do not report it: they end the process, or fail to load with a traceback.
-    """
+    libraries that get no memory do not report it: they end the process, or fail to load with a traceback."""
     try:
         from resource import RLIM_INFINITY, RLIMIT_AS, getrlimit
     except ImportError:  # not available on Windows
@@ -185,8 +176,7 @@ def enough_room(least: int) -> None:
 
 def for_tables() -> None:
     """Prepares the process of a command before it imports the modules that make tables: Arrow without pandas, and a collector
-    that runs rarely.
-    """
+    that runs rarely."""
     load_arrow()
     collect_rarely()
 
@@ -209,9 +199,8 @@ def untouched(lines: Iterable[str]) -> Iterator[tuple[int, int]]:
 
 @cache
 def c_library() -> Any:
-    """Functions of the C library. It is loaded once, because ctypes makes classes for each handle, which only the garbage
-    collector frees.
-    """
+    """Functions of the C library, loaded once: only the garbage collector frees the classes that ctypes makes for each
+    handle."""
     import ctypes
 
     return ctypes.CDLL(None)
@@ -247,16 +236,14 @@ def file_bytes() -> int:
 
 def share_heap() -> None:
     """Makes the C library use one heap for all threads. By default it has up to eight per processor (mallopt(3), M_ARENA_MAX),
-    and what threads free in each stays with this process. glibc only; it applies to threads that start later.
-    """
+    and what threads free in each stays with this process. glibc only; it applies to threads that start later."""
     _set_heap(M_ARENA_MAX, 1)
 
 
 def keep_heap() -> None:
     """Makes the C library retain up to `limits.HEAP_KEPT_BYTES` of freed memory for later allocations. By default it returns
     memory to the system if more than twice the largest freed block is free, and gets it back page by page (mallopt(3)). That
-    takes an eighth of the CPU time of a process that reads packets and makes no tables. glibc only.
-    """
+    takes an eighth of the CPU time of a process that reads packets and makes no tables. glibc only."""
     _set_heap(M_MMAP_THRESHOLD, limits.HEAP_KEPT_BYTES)
     _set_heap(M_TRIM_THRESHOLD, limits.HEAP_KEPT_BYTES)
 
@@ -271,8 +258,7 @@ def _set_heap(option: int, value: int) -> None:
 
 def trim_heap() -> None:
     """Returns freed memory of Arrow and of the C library to the system. Threads free their allocations piece by piece, so that
-    without this call a process that recomputes its views repeatedly grows by the hour. glibc only.
-    """
+    without this call a process that recomputes its views repeatedly grows by the hour. glibc only."""
     import pyarrow as pa
 
     pa.default_memory_pool().release_unused()
@@ -290,9 +276,7 @@ def release_reading() -> None:
 
 
 class PageRelease:
-    """Releases library pages from time to time during the reading of a capture, if there are many. Listing them takes the
-    kernel 10 ms.
-    """
+    """Releases library pages from time to time while a capture is read, if there are many: listing them takes 10 ms."""
 
     def __init__(self) -> None:
         self._count = 0

@@ -29,13 +29,11 @@ if TYPE_CHECKING:
 
 class Capture:
     """One or more files as one capture, in time order. Each table and each iteration is a pass over the files; a pipe allows
-    only one pass.
-    """
+    only one pass."""
 
     def __init__(self, paths: Sequence[str], options: Options | None = None, keylog: str | Sequence[str] | None = None) -> None:
         """`keylog`: NSS key logs, in addition to the secrets of the options. Raises UsageError if there is no path,
-        CaptureError if a key log cannot be read.
-        """
+        CaptureError if a key log cannot be read."""
         if not paths:
             raise UsageError("no capture given")
         self.paths = list(paths)
@@ -128,9 +126,7 @@ class Capture:
         return self.table("partitions", columns)
 
     def records(self, columns: Sequence[str] | None = None, *, payloads: bool = False) -> "Table":
-        """One row per record of a Produce, Fetch or ShareFetch, with keys and values if `payloads` or `columns` names
-        them.
-        """
+        """One row per record of a Produce, Fetch or ShareFetch, with keys and values if `payloads` or `columns` requests it."""
         from kcap.columns import PAYLOADS, RECORDS
 
         shown = [column.name for column in RECORDS if payloads or column.name not in PAYLOADS]

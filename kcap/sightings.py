@@ -16,9 +16,7 @@ from kcap.weird import Weird, WeirdKind
 KINDS: Final = tuple(WeirdKind)
 PLACES: Final = {kind: 2 * place for place, kind in enumerate(KINDS)}
 DETAILS_KNOWN: Final = 1 << 8
-"""Number of detail texts that are stored once. Most oddities have one of a few texts, and texts that contain numbers rarely
-repeat.
-"""
+"""Number of detail texts that are stored once. Most oddities have one of a few, and texts with numbers rarely repeat."""
 
 
 class Sightings:
@@ -66,16 +64,14 @@ class Sightings:
         return found
 
     def __iter__(self) -> Iterator[tuple[Weird, int]]:
-        """Yields each oddity with its count, in packet order. For one packet, those without a connection come first, the others
-        by uid.
-        """
+        """Yields each oddity with its count, in packet order; within a packet those without a connection first, others by
+        uid."""
         kinds, uids, refs = self._entries.kinds, self._entries.uids, self._refs
         return map(self._at, sorted(range(len(self)), key=lambda at: (refs[at], kinds[at] & 1, uids[at])))
 
     def entered(self) -> Iterator[tuple[Weird, int]]:
         """Yields each oddity with its count, in the order in which each was first counted. This order decides which have an
-        entry if `most` is reached.
-        """
+        entry if `most` is reached."""
         return map(self._at, range(len(self)))
 
     def _at(self, at: int) -> tuple[Weird, int]:

@@ -85,8 +85,7 @@ class UidTable:
 
     def _enter(self, first: int, room: int) -> None:
         """Adds the entries from `first` on to the hash table. If the table has fewer than `room` places, it is rebuilt with
-        `room` places and all entries.
-        """
+        `room` places and all entries."""
         from kcap import kernels
 
         if room > len(self._places):
@@ -100,9 +99,7 @@ class UidTable:
         enter_each(*self._columns(), self._spread, first)
 
     def _columns(self) -> "tuple[NDArray[Any], NDArray[Any], NDArray[Any]]":
-        """Hash table, uids and numbers as arrays. They may only exist during a call: an array cannot grow while views of it
-        exist.
-        """
+        """Hash table, uids and numbers as arrays, only for the time of a call: an array cannot grow while views of it exist."""
         import numpy as np
 
         columns = (self._places, np.int32), (self.uids, np.int64), (self.kinds, np.uint8)

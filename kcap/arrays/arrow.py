@@ -24,8 +24,7 @@ _pa: Any = pa
 _call: Any = call_function
 TAKE: Final[Any] = TakeOptions(boundscheck=True)
 """Options of `take`. Functions are called by name here, because `pyarrow.compute`, which the methods of arrays import, makes a
-Python function with a docstring for each of three hundred functions. That would take 0.05 s of every run.
-"""
+Python function with a docstring for each of three hundred functions. That would take 0.05 s of every run."""
 INT64: Final[Any] = CastOptions(pa.int64())
 ENCODE: Final[Any] = DictionaryEncodeOptions("mask"), DictionaryEncodeOptions("encode")
 INDEX: Final = {np.dtype(kind).num: getattr(pa, kind)() for kind in ("int32", "int64", "uint32", "uint64")}
@@ -135,9 +134,7 @@ def with_texts(schema: pa.Schema, *, coded: bool) -> pa.Schema:
 
 
 def renamed(array: Array, name_of: "Callable[[str], str]") -> Array:
-    """Texts, or lists of texts, with each replaced by the result of `name_of`. It is called once per distinct text, in
-    order.
-    """
+    """Texts, or lists of texts, each replaced by the result of `name_of`, which is called once per distinct text, in order."""
     if _pa.types.is_list(array.type):
         parts: Any = array
         valid, offsets = parts.buffers()[:2]

@@ -16,8 +16,7 @@ PRIVATE = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP
 
 def sparse(shape: tuple[int, ...], kind: type[Any], dense: int = 0) -> Any:
     """An array of zeros in which only written pages take memory, except for its first `dense` bytes. Raises OSError if the
-    system has no room for it.
-    """
+    system has no room for it."""
     size = prod(shape) * np.dtype(kind).itemsize
     if not size:
         return np.zeros(shape, kind)

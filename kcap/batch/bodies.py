@@ -187,8 +187,7 @@ class Messages:
     @cached_property
     def topics(self) -> "list[Int64s]":
         """Columns message, name start, name end, id start of all topics, ordered by message. The last topic of a message in
-        `beyond` represents those that are left out, without a name and an id.
-        """
+        `beyond` represents those that are left out, without a name and an id."""
         projected = [np.asarray(column, np.int64) for column in self.projection.topics]
         if any(values.topics for values in self.carried):
             projected = [np.concatenate([column, more]) for column, more in zip(projected, self._carried_topics())]

@@ -106,9 +106,7 @@ class BatchColumns:
 
     @cached_property
     def error_code(self) -> Vector:
-        """The first error of the response. If the response was not read to its end, it is the outermost error, unless that is
-        0.
-        """
+        """The first error of the response; if it was not read to its end, the outermost error, unless that is 0."""
         top = self.response.slot("top_error_code")
         return self.response.slot("error_code").otherwise(top.where(top.values != 0))
 

@@ -84,9 +84,7 @@ class Constants:
 
     @cached_property
     def servers(self) -> "tuple[Int64s, list[Server]]":
-        """The server (address and port) of each connection, as an index of the distinct ones, and these in the order of their
-        first occurrence.
-        """
+        """The server (address and port) of each connection, as an index of the distinct ones, and these as they first occur."""
         field = self._records["server"]
         numbers, known = coded(binary(pa.binary(field.itemsize), len(field), field.tobytes()))
         return numbers.astype(np.int64), [(_address(one), int.from_bytes(one[-2:], "big")) for one in known]

@@ -20,9 +20,7 @@ if TYPE_CHECKING:
 
 
 def in_pieces(batch: RowBatch) -> Iterator[RowBatch]:
-    """Yields the batch itself unless its messages have too many topics: each topic takes some hundred bytes while rows are
-    made.
-    """
+    """Yields the batch, in parts if its messages have too many topics: each takes some hundred bytes while rows are made."""
     projection = getattr(batch.bodies, "projection", None)
     carried, waiting = sum(len(values.topics) for values in batch.bodies.carried.values()), batch.bodies.waiting
     carried += 0 if waiting is None else len(waiting.topics[0])

@@ -19,9 +19,7 @@ TAKEN, BEGINS = b"\1", b"\2"
 
 
 class FrameLayout:
-    """The bytes around a frame. They are appended while they come in order, and later written to their offsets, with a mark for
-    each.
-    """
+    """The bytes around a frame: appended while they come in order, then written to their offsets, with a mark for each."""
 
     def __init__(self, place: "FrameLocation", room: int) -> None:
         """`room`: total number of bytes of all packets."""

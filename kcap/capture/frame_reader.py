@@ -140,9 +140,7 @@ class FrameReader:
         return layout.found(behind)[1]
 
     def pieces(self, place: FrameLocation, *, whole: bool = True) -> list["Piece"]:
-        """The payloads of packets of the frame's direction, in the order of the file. With `whole`, the bytes of these packets
-        are included.
-        """
+        """The payloads of packets of the frame's direction, in file order; with `whole`, with the bytes of these packets."""
         if place.file is None:
             return []
         if place.tls:
@@ -170,9 +168,7 @@ class FrameReader:
     def _pieces(
         self, place: FrameLocation, parser: SegmentParser
     ) -> Iterator[tuple[int, bytes | memoryview, PacketBatch, int]]:
-        """Yields the payloads of a frame, each with its packet's batch and index there. The parser has the earlier fragments of
-        datagrams.
-        """
+        """Yields the payloads of a frame, each with its packet's batch and index. The parser has earlier fragments."""
         base: int | None = None
         for batch in () if place.file is None else self._source.batches(place.file, place.low, place.high):
             found = parser.columns(batch)
@@ -202,8 +198,7 @@ class FrameReader:
 
 class FragmentIndex(FragmentTable):
     """Index of the packets that carry datagrams in IP fragments. The first packet of a frame may be one that completes a
-    datagram, whose other fragments are in earlier packets. A fragment takes 8 bytes, and a datagram 16.
-    """
+    datagram, whose other fragments are in earlier packets. A fragment takes 8 bytes, and a datagram 16."""
 
     def __init__(self, source: PacketSource, file: int) -> None:
         """Reads the file once."""

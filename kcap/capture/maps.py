@@ -44,9 +44,7 @@ class FileMaps:
         return found
 
     def close(self) -> None:
-        """Makes no more maps. The lease ends with the last map that is still in use, because each has a descriptor of its
-        own.
-        """
+        """Makes no more maps. The lease ends with the last map that is still in use, since each has its own descriptor."""
         if self._number is not None:
             os.close(self._number)
             self._number = None

@@ -108,9 +108,7 @@ class PacketSource:
         return kind(window, CaptureFile(known.path, known.name), file, ignore, position if compiled else None, section)
 
     def _section(self, file: int, kind: "type[PcapReader | PcapngReader]", position: int) -> FileSection | None:
-        """The section that `position` is in. For a file that was not read in this process, it is taken from the file's
-        beginning.
-        """
+        """The section that `position` is in; for a file that was not read in this process, the one at the file's beginning."""
         sections = self._layouts.get(file)
         if sections is None:
             known = self._files[file]

@@ -50,8 +50,7 @@ def fault_of(path: str) -> str | None:
 
 def require_capture(paths: Sequence[str]) -> None:
     """Raises CaptureError if a file is missing, or if none is a capture. An input that can be read only once may be a capture,
-    and an empty file may become one.
-    """
+    and an empty file may become one."""
     missing = next((path for path in paths if path != STANDARD_INPUT and not os.path.exists(path)), None)
     if missing is not None:
         raise CaptureError(f"{missing}: no such file or directory")

@@ -88,9 +88,8 @@ class PcapReader(CaptureFileReader):
                 return
 
     def _hop(self, at: int) -> tuple[PacketBatch, int, int]:
-        """Reads records from `at` on, as many as the window or a batch holds. Returns the batch, where they end, and the bytes
-        needed to go on.
-        """
+        """Reads as many records from `at` on as the window or a batch holds; returns also where they end, and the bytes
+        needed."""
         window, buffer, unit, header = self._window, self._window.buffer, self._interface.multiplier, self._header
         unpack = Struct(self._order + "IIII").unpack_from
         times: list[int] = []

@@ -72,8 +72,7 @@ class Source:
 
     def map_at(self, position: int, size: int) -> mmap | None:
         """The same bytes as a map, from a multiple of the page size on; None if they have to be read. The first call takes the
-        lease. It is not taken earlier, because other processes may have to wait for it and most files are read.
-        """
+        lease. It is not taken earlier, because other processes may have to wait for it and most files are read."""
         if self._maps is None:
             self._maps = FileMaps(self.path, os.fstat(self._file.fileno()))
         return self._maps.map_at(position, size)
@@ -94,9 +93,7 @@ def open_reader(
     jit_after: int | None = JIT_AFTER_BYTES,
     spools: dict[int, Spool] | None = None,
 ) -> CaptureFileReader:
-    """Makes a reader for the format that the source turns out to have. For input that can be read only once, a spool is added
-    to `spools`.
-    """
+    """Makes a reader for the format of the source. A spool is added to `spools` for input that can be read only once."""
     file.size = source.size
     read: Read = source.read
 
@@ -135,9 +132,7 @@ def reader_of(form: str) -> "type[PcapReader | PcapngReader] | None":
 
 
 def unwrap(read: Read, truncated: Callable[[str, int], None]) -> tuple[bytes, Read, list[str]]:
-    """Returns the first bytes inside a stream's compression, a `read` of all bytes inside, and the compressions, outermost
-    first.
-    """
+    """Returns the first bytes inside a stream's compression, a `read` of all of them, and the compressions, outermost first."""
     wrappings: list[str] = []
     while True:
         head = read_head(read)

@@ -33,8 +33,7 @@ class FileWindow:
         map_at: MapAt | None = None,
     ) -> None:
         """With `read_at`, the beginning of a record that continues in the next window is read again, which costs less than
-        copying the rest of the window. With `map_at`, the bytes of a file that is read sparsely are not copied at all.
-        """
+        copying the rest of the window. With `map_at`, the bytes of a file that is read sparsely are not copied at all."""
         self._read = read
         self._read_at = read_at
         self._map_at = map_at
@@ -72,9 +71,7 @@ class FileWindow:
         return have >= need
 
     def _passed(self, at: int) -> int:
-        """Reads up to `at`, a window at a time, and retains what it read last. Returns the offset of `at`, or of the end of the
-        file, in it.
-        """
+        """Reads up to `at`, a window at a time, and retains the last one. Returns the index of `at`, or of the end, in it."""
         while at > len(self.buffer) and not self.ended:
             self.base, at = self.base + len(self.buffer), at - len(self.buffer)
             self.buffer = self._read(min(at, self._largest))

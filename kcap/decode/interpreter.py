@@ -118,14 +118,11 @@ class State:
         # Flat arrays, since thousands of small tuples would trigger the garbage collector again and again.
         self.topics = array("i")
         """Rows of four: (message, name start, name end, uuid start); -1 for a value that is null or not in the version. A
-        message with more than TOPICS_OF_MESSAGE topics has one row more than that.
-        """
+        message with more than TOPICS_OF_MESSAGE topics has one row more than that."""
         self.wrapped: list[int] = []
         """Rows of three: (message, start, end) of compressed magic 0 and 1 messages, whose records are not counted."""
         self.elements = array("q")
-        """Rows of `slots.ELEMENTS`, one per partition. A message with more than PARTITIONS_OF_MESSAGE partitions has one row
-        more than that.
-        """
+        """Rows of `slots.ELEMENTS`, one per partition; one more than PARTITIONS_OF_MESSAGE if a message has more partitions."""
         self.group = -1, -1
         """The group of the current partitions."""
         self.values = [0] * WIDTH
@@ -165,9 +162,7 @@ def _uvarint(buffer: Buffer, position: int, end: int) -> tuple[int, int]:
 
 
 def _walk(state: State, buffer: Buffer, position: int, end: int) -> int:
-    """Steps over the batches up to `state.records_end` by their headers. Returns that position, or the one from which more
-    bytes are needed.
-    """
+    """Steps over the batches up to `state.records_end` by their headers; returns that, or where more bytes are needed."""
     stop = state.records_end
     values = state.values
     while position < stop:

@@ -12,9 +12,7 @@ LOOP = 1
 TAGS = 2
 """Stores the number of tagged fields in counter `b`; goes to row `a` if there are none (KIP-482)."""
 STRING = 3
-"""int16 length (-1 null) and UTF-8. `a`: the text slot that it is stored in, or -1. `c`: 1 for the group of the partitions
-after it.
-"""
+"""int16 length (-1 null) and UTF-8. `a`: its text slot, or -1. `c`: 1 for the group of the partitions after it."""
 COMPACT_STRING = 4
 """Unsigned varint of length + 1 (0 null) and UTF-8 (KIP-482); otherwise as STRING."""
 TOPIC_NAME = 5
@@ -25,9 +23,7 @@ ERROR = 7
 INT = 8
 """Stores a signed integer of `a` bytes in slot `b`; the first one of a message wins."""
 ARRAY = 9
-"""int32 count (-1 null), stored in counter `b`; goes to row `a` if the array is empty. `c`: size of elements that can be
-skipped, or -1.
-"""
+"""int32 count (-1 null), stored in counter `b`; goes to row `a` if it is empty. `c`: size of elements to skip, or -1."""
 COMPACT_ARRAY = 10
 """Unsigned varint of count + 1 (0 null); otherwise as ARRAY."""
 PARTITIONS = 11
@@ -56,21 +52,16 @@ TAG_END = 23
 DOWNGRADE = 24
 """If the next int16 is `a`, the message continues at row `b`; no bytes are consumed (see quirks.DOWNGRADES)."""
 END = 25
-"""The message is complete. `a` has the presence bits of facts that only a complete message gives: counts, the absence of
-errors.
-"""
+"""The message is complete. `a` has the presence bits of facts that only such a message gives: counts, absence of errors."""
 
 ELEMENT = 26
 """A partition begins: adds an entry to the side buffer of partitions. Occurs only in plans that are made for partitions."""
 FIELD = 27
 """Stores a signed integer of `a` bytes in column `b` of that entry. In `c`, bit 0 is set if the next row reads the integer too,
-and bit 1 if the largest of several counts.
-"""
+and bit 1 if the largest of several counts."""
 
 COUNTERS = 12
-"""Number of arrays and tag sections that can be open at once. The deepest message of Kafka 4.4 needs 5, which a test
-verifies.
-"""
+"""Number of arrays and tag sections that can be open at once. Kafka 4.4's deepest message needs 5, which a test verifies."""
 
 OPS = {name: value for name, value in list(globals().items()) if name.isupper() and isinstance(value, int)}
 del OPS["COUNTERS"]

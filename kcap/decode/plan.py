@@ -146,8 +146,7 @@ class _Compiler:
     # --- values ------------------------------------------------------------------------------------------------------
     def value(self, field: Field, depth: int, path: tuple[str, ...], topic: str, *, tagged: bool = False) -> str:
         """Emits the rows of one field. `topic` is the type of the topic field before it in the struct (a name, an id, or
-        empty); a field of the other type belongs to the same topic. Returns the same for this field.
-        """
+        empty); a field of the other type belongs to the same topic. Returns the same for this field."""
         kind = field.type
         if kind.startswith("[]"):
             self.array(field, depth, path)
@@ -202,9 +201,7 @@ class _Compiler:
             self.fixed(label)
 
     def column(self, path: tuple[str, ...]) -> tuple[str | None, bool]:
-        """The column for a field of a partition in the side buffer of partitions, and whether the largest of several values is
-        stored.
-        """
+        """The column for a field of a partition in the side buffer, and whether the largest of several values is stored."""
         depth = len(self.element)
         if not depth or path[:depth] != self.element:
             return None, False
@@ -280,9 +277,7 @@ class _Compiler:
                 self.slots |= 1 << (slots.SLOT[name] if name in slots.SLOT else len(slots.SLOTS) + slots.TEXT[name])
 
     def settle_errors(self) -> None:
-        """Marks the nested errors that no error of the outermost struct follows. The first of them decides the message's
-        error.
-        """
+        """Marks the nested errors that no error of the outermost struct follows; the first of them is the message's error."""
         outermost = [at for at, row in enumerate(self.rows) if row[0] == opcodes.ERROR and row[1]]
         for row in self.rows[outermost[-1] if outermost else 0 :]:
             if row[0] == opcodes.ERROR:
@@ -311,9 +306,7 @@ class _Compiler:
 
 
 def compile_plan(message: MessageSpec, version: int, *, partitions: bool = False) -> Plan | None:
-    """Returns the plan of a message at a version, with or without its partitions one by one; None if no Kafka release has that
-    version.
-    """
+    """Returns the plan of a message at a version, with or without its partitions one by one; None if no release has it."""
     variant = message.variant(version)
     if variant is None:
         return None

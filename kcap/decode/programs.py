@@ -83,8 +83,7 @@ def program_index(api_key: int, version: int, side: int, partitions: bool = Fals
 
 def with_partitions(index: int) -> int:
     """The program that reads everything a program reads, and partitions one by one. It is the same program for an API that is
-    not about partitions, and for the one that lists them all.
-    """
+    not about partitions, and for the one that lists them all."""
     found = _WITH_PARTITIONS.get(index)
     if found is None:
         key, version, side, _ = place_of(index)[0]

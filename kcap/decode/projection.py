@@ -28,9 +28,7 @@ if TYPE_CHECKING:
 Engine = Literal["auto", "plain", "jit"]
 
 JIT_AFTER = 2_000
-"""Number of messages after which a process loads the compiled interpreter. Loading it takes as long as projecting these in
-plain Python.
-"""
+"""Messages after which a process loads the compiled interpreter, which takes as long as projecting these in plain Python."""
 
 
 COMPILE_AFTER: Final = 60_000
@@ -47,9 +45,7 @@ _WRAPPED: Final = 3
 INTEGER_BYTES: Final = 40
 """Memory of a number in a list, bytes."""
 _ELEMENTS_ROOM: Final = 64
-"""Initial number of entries in the side buffer of partitions, beside one per message. Memory that is not written costs
-nothing.
-"""
+"""Initial entries in the side buffer of partitions, besides one per message. Memory that is not written costs nothing."""
 _BYTE_NS: Final = 100
 """Processor time, ns, that Python takes per byte of small fields: 20 to 500 ns."""
 _NO_TOPIC: Final = (-1, -1, -1)
@@ -66,20 +62,16 @@ class Projection:
     position: Sequence[int]
     """Offset in the buffer at which reading ended. It is beyond the end if bytes were skipped that are not there."""
     values: Sequence[Sequence[int]]
-    """One column per slot, then start and end of each text. A value is only meaningful if the mask has its bit; a null text is
-    -1.
-    """
+    """One column per slot, then start and end of each text; only valid if the mask has the bit. A null text is -1."""
     topics: Sequence[Sequence[int]]
     """Columns message, name start, name end, uuid start, in wire order; -1 for a value that is null or not in the version. A
     message with more than TOPICS_OF_MESSAGE topics has that many first ones and its last one. Consecutive topics without a name
-    and an id are stored as one, since a batch has room for sixteen million.
-    """
+    and an id are stored as one, since a batch has room for sixteen million."""
     wrapped: Sequence[Sequence[int]]
     """Columns message, start, end of compressed messages of magic 0 and 1, whose records are not in `record_count`."""
     elements: Sequence[Sequence[int]]
     """Columns of `slots.ELEMENTS`, partitions in wire order; empty except for programs made for partitions. A message with more
-    than PARTITIONS_OF_MESSAGE partitions has that many first ones and its last one.
-    """
+    than PARTITIONS_OF_MESSAGE partitions has that many first ones and its last one."""
     faults: dict[int, Fault] = field(default_factory=dict)
     """Messages on which kcap's code failed; their status is 2."""
 
@@ -244,9 +236,7 @@ def project(
 def project_some(
     buffer: Buffer, starts: Sequence[int], ends: Sequence[int], programs: Sequence[int], most: int | None, *, engine: Engine
 ) -> Projection | None:
-    """As `project`; None if the messages have more than `most` partitions. This is found out before memory for many more is
-    allocated.
-    """
+    """As `project`; None if the messages have more than `most` partitions, found before memory for many more is allocated."""
     if _engines.jit(len(starts), engine, len(buffer)):
         return _jitted(buffer, starts, ends, programs, most)
     return _plain(buffer, starts, ends, programs, most)
@@ -368,9 +358,7 @@ class Resumable:
             state.status = TRAILING
 
     def _compiled(self, buffer: bytes, size: int) -> None:
-        """Runs over `buffer[:size]` in compiled code. The state is passed as arrays, which contain only the last of the
-        topics.
-        """
+        """Runs over `buffer[:size]` in compiled code. The state is passed as arrays, with only the last of the topics."""
         import numpy as np
 
         from kcap.decode.projection_kernels import message
@@ -431,9 +419,7 @@ class Resumable:
         return at, len(self.kept)
 
     def _keep(self, buffer: bytes, wraps: int) -> None:
-        """Copies what the spans of this piece point at, before the piece is released. The first `wraps` entries of `wrapped`
-        are older.
-        """
+        """Copies what the spans of this piece point at before it is released. `wrapped` is older up to `wraps`."""
         state = self.state
         for text in range(len(slots.TEXTS)):
             bit = 1 << _TEXTS + text

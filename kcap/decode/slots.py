@@ -106,9 +106,7 @@ PARTITION_NUMBERS: Final = frozenset({"Partitions", "PartitionIndexes"})
 """int32 arrays with these names list partitions."""
 
 NOT_COUNTED: Final = frozenset({"ForgottenTopicsData", "Assignments"})
-"""Arrays whose partitions are not those that the message is about: those that a fetch session drops, and those of a new
-topic.
-"""
+"""Arrays whose partitions are not what the message is about: those that a fetch session drops, and those of a new topic."""
 
 
 WITH_PARTITIONS: Final = frozenset(

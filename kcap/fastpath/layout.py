@@ -32,13 +32,10 @@ connections; RST_BY: which stream reset it; ENDED: index in `ENDS`, or IDLE; ONE
 response; WAITING: correlation id of the last request that does; LOSSES, SKIPPED, SPENT: as in the framer of the responses;
 FALLING: some correlation id was not above the one before; PASSED: requests that were passed over, which have a chain of their
 own; TOUCHED: for a connection with TLS, its row of `undo` in this walk, from 1, negative once the rest of the walk is left to
-the reference path.
-"""
+the reference path."""
 
 FREE, TALKING, OPEN, CALLED, HALF, HALF_EMPTY, CLOSING = range(7)
-"""Values of LIVE: free slot; requests and responses; a handshake and no data yet; only a SYN; one FIN; one FIN and no data;
-ended.
-"""
+"""Values of LIVE: free slot; requests and responses; a handshake, no data yet; only a SYN; one FIN; one FIN, no data; ended."""
 CLEAR, SHAKING, SEALED = range(3)
 """Values of TLS: none; from the ClientHello up to the first request; requests and responses inside TLS."""
 ENDS: Final = ("open", "fin", "rst")
@@ -57,8 +54,7 @@ IDLE: Final = len(ENDS)
 STREAM_WIDTH: Final = 39
 """SHUT: since when its sender announces a zero window; STALLS: how often it did so; SHUT_NS: for how long before; OPEN_FLAGS:
 flags of the open response, or the snapshot length flag of an open request; REPEATS: repeats of bytes since an undecided frame
-was flagged; HELD: inside TLS, bytes of a record or of a frame's header that is incomplete.
-"""
+was flagged; HELD: inside TLS, bytes of a record or of a frame's header that is incomplete."""
 
 # A waiting request: an entry of its connection's chain, from HEAD to TAIL.
 Q_NEXT, Q_NUMBER, Q_KEY, Q_VERSION, Q_CORRELATION, Q_SLOT, Q_DONE, Q_ONE_WAY, Q_FLAGS, Q_LOSSES, Q_PASSED_NS, Q_FRAME = range(
@@ -82,8 +78,7 @@ REASONS: Final = (None, None, "capture_end", "fin", "rst", "lost_in_capture", "s
 """Values of R_OUTCOME: outcome and reason; those of requests without a response are in the order of `ENDS`."""
 CUT_REQUEST, CUT_RESPONSE, RESYNCED_RESPONSE, UNENDED_RESPONSE = 1, 2, 4, 8
 """Bits of R_CUT: a request or response that the snapshot length cut, a response that a resync found, and one within which the
-connection ended.
-"""
+connection ended."""
 
 # Counters that kernel and engine share.
 (
@@ -99,20 +94,16 @@ M_TOUCHED: rows of `log` and `undo`; M_LATE: responses after the client's FIN; M
 outstanding requests that a connection may have; M_OPEN: bytes of the arena that incomplete frames take; M_OPEN_MAX: their
 bound, 0 if no large frame begins here; M_RESYNCS: lost boundaries are searched here; M_SEARCHED: memory that the reference path
 would hold for it; M_ODD: rows of `odd`; M_ANSWER: programs of responses are needed; M_LARGE_FULL: `large` has as many rows as
-it may have; M_EXCERPTS: excerpts of large frames are stored.
-"""
+it may have; M_EXCERPTS: excerpts of large frames are stored."""
 FULL_ROOM, FULL_SLOTS, FULL_LARGE = 1, 2, 3
 """Values of M_FULL: no room for rows, bodies or bytes; no free slot; no free row for a large frame."""
 
 SEARCHING: Final = -2
 """OPEN_SLOT of a stream whose frame boundary is lost. It was in OPEN_SIZE bytes from OPEN_START on, all in one packet, which
-the snapshot length cut. OPEN_HIGH of them were captured, and OPEN_AT is their value.
-"""
+the snapshot length cut. OPEN_HIGH of them were captured, and OPEN_AT is their value."""
 O_KIND, O_SLOT, O_VALUE, O_REF, O_POSITION = range(5)
 ODD_WIDTH: Final = 5
-"""Columns of an oddity, a row of `odd`: its index in `ODD_KINDS`, the connection, an offset or a number of bytes, and the
-packet.
-"""
+"""Columns of an oddity, a row of `odd`: index in `ODD_KINDS`, connection, an offset or a number of bytes, packet."""
 
 # A large frame: a row of `large`.
 (
@@ -125,22 +116,19 @@ LARGE_WIDTH: Final = L_ENDS + COUNTERS
 projection's interpreter, with positions in the stored bytes; L_TOPICS, L_WRAPPED: entries so far; L_TOP: stored bytes; L_SKIP:
 further bytes that will not be stored; L_WHOLE: all further bytes are stored; L_LOW: start of the current records, or -1;
 L_KEPT: where the names end that the state refers to; L_PASSED: bytes of the body so far; L_EXCERPTS: entries of its excerpts,
--1 if there was no room; L_EXCERPT_BYTES: bytes of these; L_FIELDS: skipped bytes are fields, not records.
-"""
+-1 if there was no room; L_EXCERPT_BYTES: bytes of these; L_FIELDS: skipped bytes are fields, not records."""
 
 # A packet of a connection with TLS in this walk: a row of `log`. The connection's state before its first packet: a row of
 # `undo`.
 G_INDEX, G_PLACE, G_AT, G_LENGTH, G_OFFSET, G_RTT, G_TAKEN = range(7)
 LOG_WIDTH: Final = 7
 """Index in the window; stream; place and length of its payload; stream offset; `RTT_MIN` of the client at that time; number of
-bytes of the payload that belong to the handshake.
-"""
+bytes of the payload that belong to the handshake."""
 H_CONNECTION, H_SIDE, H_KIND, H_AT, H_END, H_OFFSET, H_NS = range(7)
 FLIGHT_WIDTH: Final = 7
 """A record at the beginning of a stream, in the order in which records were complete: index of its connection among the
 requested ones, stream 0 or 1, content type (-1 if it is not a record), start and end in the gathered bytes, stream offset, and
-the time of the packet that completed it.
-"""
+the time of the packet that completed it."""
 FLIGHT_RECORDS: Final = 32
 """Largest number of records searched per stream: those of a handshake, and the first data."""
 ENDING: Final = LIVE + 1 - RST_NS
@@ -154,8 +142,7 @@ UNDO_WIDTH: Final = U_STREAMS + 2 * (OPEN_START + 2)
 P_PLACE, P_AT, P_LENGTH, P_END, P_NS, P_REF, P_POSITION, P_ORDER, P_RTT, P_LOW, P_HIGH = range(11)
 PIECE_WIDTH: Final = 11
 """P_AT: position in the window's bytes, -1 if an earlier window had it; P_END: where it ends in the gathered ciphertext;
-P_ORDER: -1 for an earlier window; P_LOW, P_HIGH: stream offsets of the packet's payload.
-"""
+P_ORDER: -1 for an earlier window; P_LOW, P_HIGH: stream offsets of the packet's payload."""
 
 # A TLS record, in the order in which records were complete.
 D_STREAM, D_PLACE, D_LOW, D_HIGH, D_CIPHER, D_FIRST, D_LAST = range(7)
@@ -175,5 +162,4 @@ STEP_NONE, STEP_FIXED, STEP_STRING, STEP_COMPACT_STRING, STEP_TAGS, STEP_OTHER =
 
 DONE, LEAVE = -2, -1
 """Results of the kernel for a packet: taken, or left to the reference path from its beginning. A result from 0 on is the offset
-from which it is left.
-"""
+from which it is left."""

@@ -20,8 +20,7 @@ OWN_GROUP: Final = Path("/proc/self/cgroup")
 
 def free_cores(root: Path = CGROUPS, own: Path = OWN_GROUP) -> int:
     """Number of processors that this process may use: those of its affinity, and no more than the quota of its control group
-    and of the groups above it (cgroups version 2, `cpu.max`: microseconds per period).
-    """
+    and of the groups above it (cgroups version 2, `cpu.max`: microseconds per period)."""
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     try:
         place = own.read_text(encoding="ascii").partition("0::")[2].split("\n")[0].strip("/")
@@ -42,8 +41,7 @@ def free_cores(root: Path = CGROUPS, own: Path = OWN_GROUP) -> int:
 
 def processes(paths: Sequence[str], jobs: int) -> int:
     """Number of processes that read these files. With AUTO, a capture below JOBS_LEAST_BYTES is read by one, since starting a
-    second one takes longer than it saves. A pipe is read by one, because only one process can read its bytes, and only once.
-    """
+    second one takes longer than it saves. A pipe is read by one, because only one process can read its bytes, and only once."""
     if jobs == 1 or STANDARD_INPUT in paths or not all(map(os.path.isfile, paths)):
         return 1
     if jobs == AUTO:

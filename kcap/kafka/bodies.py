@@ -58,15 +58,12 @@ class BodyCollector:
         """Stream bytes that the resyncs of all framers hold."""
         self.shared: Callable[[int], Any] | None = None
         """Makes arenas of a given size that are shared with another process, which projects the batches
-        (`kcap.kafka.deferred_bodies`). None if this process projects them.
-        """
+        (`kcap.kafka.deferred_bodies`). None if this process projects them."""
         self._settled: set[int] = set()
         self._next_carried = NO_BODY - 1
 
     def retain(self, *, records: bool, partitions: bool = False) -> None:
-        """Retains bodies from now on; with `records`, also the records of large ones. With `partitions`, partitions are
-        projected too.
-        """
+        """Retains bodies from now on; with `records`, also those in large ones. `partitions`: these are projected too."""
         self.keep = True
         self.records |= records
         self.partitions |= partitions
@@ -82,9 +79,8 @@ class BodyCollector:
         return len(self.starts) - 1
 
     def settle_response(self, response: PendingResponse, api_key: int, api_version: int) -> int:
-        """The exchange of a response is decided, so that the program of its body is known. Returns the slot and clears it in
-        the response.
-        """
+        """The exchange of a response is decided, and with it the body's program. Returns the slot and clears it in the
+        response."""
         body = response.body
         slot = self.forget_response(response)
         if body is not None:
@@ -168,9 +164,7 @@ class BodyCollector:
         return self.carry(values_of(reader, excerpts))
 
     def close(self, batch: "BodyBatch | DeferredBodies | None" = None) -> Any:
-        """Closes the batch and starts the next one. The batch is projected here unless the fast path projected it with its own
-        bodies.
-        """
+        """Closes the batch, which is projected unless the fast path did so with its own bodies, and starts the next one."""
         of_fast_path = batch is not None
         batch = batch or self.projected()
         batch = replace(batch, keep=self.keep, waiting=self.waiting)

@@ -32,8 +32,7 @@ Spans = Sequence[Sequence[int]]
 @dataclass(frozen=True, slots=True)
 class BodyBatch:
     """A closed batch. Slots from 0 on refer to body `dense[slot]` of the projection, or to none; slots below NO_BODY are in
-    `carried` or `waiting`.
-    """
+    `carried` or `waiting`."""
 
     arena: Buffer
     starts: Sequence[int]
@@ -48,8 +47,7 @@ class BodyBatch:
     """Whether the projection has the partitions of all its messages except Metadata."""
     room: Any = None
     """The bytes of the arena, followed by free ones, as numpy uint8[n], if there is such a buffer. Data that is written there
-    stays until other data is.
-    """
+    stays until other data is."""
     waiting: "WaitingBodies | None" = None
     """Bodies that earlier batches of the fast path carried; none of them is damaged."""
 
@@ -92,8 +90,7 @@ class BodyBatch:
         self, at: int, status: int, mask: int, row: tuple[int, ...], topics: Spans, wrapped: Spans, start: int, end: int
     ) -> BodyValues:  # fmt: skip
         """Values of message `at` of the projection, whose body is `arena[start:end]`, from its status, mask, numbers, and the
-        spans of its topics and of its wrapped messages.
-        """
+        spans of its topics and of its wrapped messages."""
         arena, fault = self.arena, self.projection.faults.get(at)
         try:
             if len(wrapped[0]):  # the projection does not count the records inside them
@@ -157,8 +154,7 @@ def projected(
 ) -> BodyBatch:
     """Projects bodies in one buffer; `programs` has UNKNOWN for bodies that no program reads. With `compiled`, the numbers are
     arrays, otherwise lists. With `partitions`, partitions are projected unless there are very many. `room` is that of
-    `BodyBatch`.
-    """
+    `BodyBatch`."""
     dense: Any
     spans: tuple[Any, ...]
     if compiled:

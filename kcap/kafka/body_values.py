@@ -51,9 +51,7 @@ class BodyValues(NamedTuple):
 
 
 def entries_of(owners: Any, messages: Any) -> tuple[Any, Any]:
-    """Returns where the entries of these messages begin in a table that is ordered by message, and how many each message
-    has.
-    """
+    """Returns where the entries of these messages begin in a table that is ordered by message, and their numbers."""
     import numpy as np
 
     owners = np.asarray(owners)
@@ -84,8 +82,7 @@ def piece_of(arena: Buffer, start: int, end: int) -> bytes | None:
 def resumed(index: int, head: bytearray, low: int, *, counted: bool, light: bool) -> Resumable | None:
     """Makes a resumable reader of a frame's body and feeds `head[low:]` to it; None without a program. With `counted`, it
     counts the records in compressed messages of magic 0 and 1. With `light`, it returns None if the reader holds more than half
-    of the first bytes, since it would then hold as much to the end.
-    """
+    of the first bytes, since it would then hold as much to the end."""
     if index < 0:
         return None
     reader = Resumable(index)
@@ -99,9 +96,7 @@ def resumed(index: int, head: bytearray, low: int, *, counted: bool, light: bool
 
 
 def fed(reader: Resumable, data: Buffer) -> None:
-    """Feeds a reader. It holds little, except for a compressed message of magic 0 or 1, whose records are counted once it is
-    complete.
-    """
+    """Feeds a reader. It holds little, except for a compressed message of magic 0 or 1, which it counts once it is complete."""
     reader.feed(data)
     if reader.whole is None:
         del reader.state.wrapped[_SPAN:]  # it is enough to know that there is one
@@ -127,8 +122,7 @@ def _count_passed(reader: Resumable, data: bytearray) -> None:
 
 def values_of(reader: Resumable, excerpts: Pieces = ()) -> BodyValues:
     """Returns the values and excerpts of a body that was read piece by piece. If compressed messages of magic 0 and 1 were not
-    stored, their records cannot be counted, and the number of records is null.
-    """
+    stored, their records cannot be counted, and the number of records is null."""
     found, kept = reader.result(), reader.kept
     if reader.whole is not None:
         _count_passed(reader, reader.whole)

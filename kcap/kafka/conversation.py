@@ -166,8 +166,7 @@ class Conversation:
         """The conversation over the plaintext of a TLS connection; None for others."""
         self.fast_path_slot = -1
         """Slot in the fast path, -1 outside. Inside, the arrays of the fast path are newer than this object and the objects
-        that it refers to.
-        """
+        that it refers to."""
         self.fast_path_exits = 0
         """Number of times that it was exported from the fast path soon after it was imported."""
         self.fast_path_retry_at = 0
@@ -185,9 +184,7 @@ class Conversation:
 
     @property
     def pairing(self) -> Pairing:
-        """The requests and responses without a partner. It is made on first use, since most connections of a flood have
-        none.
-        """
+        """The requests and responses without a partner; made on first use, since most connections of a flood have none."""
         if self._pairing is None:
             self._pairing = Pairing(self.connection, self, self.collector.bodies)
         return self._pairing
@@ -221,9 +218,7 @@ class Conversation:
 
     @property
     def crowded(self) -> bool:
-        """Whether the connection has to be recognised from the bytes at hand, because all connections together buffer too
-        much.
-        """
+        """Whether it has to be recognised from the bytes at hand, because all connections together buffer too much."""
         over = self.collector.unrecognised_bytes > limits.UNRECOGNISED_BYTES_MAX
         return over and self.held > limits.UNRECOGNISED_BYTES_LEAST
 
@@ -248,8 +243,7 @@ class Conversation:
     def _start_streams(self) -> None:
         """Makes streams whose SYN was not captured start with the bytes that they hold. The other side has sent as many bytes
         as recognition waits for, so that displaced packets have arrived by now. A client that mostly reads sends few segments
-        in that time.
-        """
+        in that time."""
         self.starting = True
         for stream in self.connection.streams:
             if not stream.started and stream.held:
@@ -315,9 +309,7 @@ class Conversation:
         self._replay()
 
     def _proxied(self, header: ProxyHeader, within: bool) -> None:
-        """Handles a PROXY protocol header at the beginning of the client's stream. `within` says that the bytes behind it are
-        read.
-        """
+        """Handles a PROXY protocol header at the beginning of the client's stream. `within`: the bytes after it are read."""
         connection = self.connection
         client = 0 if connection.client is connection.streams[0] else 1
         first = next(call for index, call in self.buffered if index == client and len(call) == 8)
@@ -415,8 +407,7 @@ class Conversation:
 
     def leaves_fast_path(self) -> None:
         """The connection left the fast path. It stays outside longer each time, unless it was inside for at least as long as it
-        had been outside before.
-        """
+        had been outside before."""
         packets = self.packets
         if packets - self.fast_path_retry_at > limits.FAST_PATH_WAIT << self.fast_path_exits:
             self.fast_path_exits = 0
@@ -471,8 +462,7 @@ class Conversation:
 
     def _finish_failed(self, time_ns: int) -> None:
         """Ends a connection whose decoder failed: counts the bytes of incomplete frames as skipped, and, after the first
-        failure, makes a row of each outstanding request.
-        """
+        failure, makes a row of each outstanding request."""
         for framer in (self.requests, self.responses):
             if framer is not None:
                 if framer.search is not None:
@@ -484,8 +474,7 @@ class Conversation:
 
     def release(self) -> None:
         """Cuts references back to this object, as `Stream.release`, once the connection is over or stored in compact form. The
-        values that describe it remain.
-        """
+        values that describe it remain."""
         self.connection.conversation = None
         for stream in self.connection.streams:
             stream.release()

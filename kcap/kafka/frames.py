@@ -15,8 +15,7 @@ NO_BODY = -1
 
 class Frame(NamedTuple):
     """One frame of one direction. Times (ns) and packet references are those of the first copy of a byte; None for a byte that
-    was not captured.
-    """
+    was not captured."""
 
     start: int | None
     """Stream offset of the length prefix."""
@@ -80,16 +79,13 @@ class PendingExchange:
     def received(self, first_ref: int | None, acked: int | None) -> bool:
         """Whether the broker had received it when it sent bytes that came with packet `first_ref`. A tap may show packets in
         another order than they were sent: if the request was captured later than these bytes, the broker must have acknowledged
-        a part of it by then. `acked` is the offset that the broker had acknowledged in the client's TCP stream.
-        """
+        a part of it by then. `acked` is the offset that the broker had acknowledged in the client's TCP stream."""
         if self.first_ref is None or first_ref is None or self.first_ref <= first_ref:
             return True
         return acked is None or acked > self.place
 
     def precedes(self, response: "PendingResponse") -> bool:
-        """Whether it was sent before a response with its id. If no request was lost before it, the response can have no other
-        request.
-        """
+        """Whether it was sent before a response with its id, which can have no other request if none was lost before it."""
         return not self.behind_loss or self.received(response.first_ref, response.acked)
 
     @property

@@ -49,8 +49,7 @@ TRANSITIONS: Final = (
     Transition(RESYNC, "finish", BOUNDARY),
 )
 """States of a framer, with the transitions for single bytes of data. `header`: the header of the open frame is not known yet.
-`body`: its header is known, or known to be lost.
-"""
+`body`: its header is known, or known to be lost."""
 
 
 def halves(piece: Piece, size: int) -> tuple[Piece, Piece]:
@@ -95,9 +94,8 @@ class OpenFrame:
         self.crossed = False
 
     def touch(self, ref: int, position: int) -> None:
-        """Registers a packet that carried bytes of this frame. Offsets in another file than the first byte's are not
-        compared.
-        """
+        """Registers a packet that carried bytes of this frame. Offsets in another file than the first one's are not
+        compared."""
         if self.low is not None and self.first_ref is not None and ref >> REF_FILE_SHIFT != self.first_ref >> REF_FILE_SHIFT:
             self.high = position if self.high is None or self.crossed is False else max(self.high, position)
             self.crossed = True
@@ -162,8 +160,7 @@ class Framer:
 
     def resumed(self, frame: OpenFrame, *, light: bool = False) -> Resumable | None:
         """Makes a resumable reader that has read the frame's buffered bytes. Returns None if no program is known, or if it
-        should be `light` but would have to hold many of these bytes.
-        """
+        should be `light` but would have to hold many of these bytes."""
         raise NotImplementedError
 
     def completed(self, frame: OpenFrame, whole: bool) -> None:
@@ -310,8 +307,7 @@ class Framer:
 
     def _lightened(self, frame: OpenFrame) -> bool:
         """Releases most of the bytes that a frame holds, because the frames of all connections hold too much. Returns False if
-        it has to keep them.
-        """
+        it has to keep them."""
         rest, most = frame.rest, limits.GATHERED_LEAST
         if rest is None:
             rest, most = self.resumed(frame, light=True) if self._progress(frame) else None, len(frame.head) // 2
@@ -438,8 +434,7 @@ class Framer:
     # -- damaged lengths ----------------------------------------------------------------------------------------------
     def _is_over(self, frame: OpenFrame, buffer: bytes, at: int, captured: int, length: int) -> bool:
         """Whether the open frame is over although it announced more bytes. The segment, for which `follows` is true, then
-        begins with the next frame, while the header of this one is incomplete or after the end of its message.
-        """
+        begins with the next frame, while the header of this one is incomplete or after the end of its message."""
         if not frame.contiguous or self.overspent:
             return False
         region = Region()
@@ -469,8 +464,7 @@ class Framer:
     @property
     def overspent(self) -> bool:
         """Whether resyncs of this stream have cost so much that further ones must hold and re-read fewer bytes. This bounds the
-        total cost to be linear in the stream's length.
-        """
+        total cost to be linear in the stream's length."""
         return self.spent > limits.RESYNC_SPENT_MAX + limits.RESYNC_SPENT_FACTOR * self.stream.next
 
     @property

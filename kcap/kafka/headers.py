@@ -26,9 +26,7 @@ PREFIX = Struct(">i")
 API_VERSIONS, SASL_HANDSHAKE, PRODUCE, FETCH = 18, 17, 0, 1
 
 VERSIONS_AHEAD = 2
-"""Number of versions above the newest known one that are accepted for a known key. They belong to a release newer than this
-schema.
-"""
+"""Versions above the newest known one that are accepted for a known key: those of a release newer than this schema."""
 
 
 def _plain() -> frozenset[int]:
@@ -148,8 +146,7 @@ def noise(header: RequestHeader) -> bool:
 
 GSSAPI = "gssapi token"
 """Detail of a connection that begins with a Kerberos token (RFC 4121) behind its length, as with brokers of 0.9, which have no
-SaslHandshake.
-"""
+SaslHandshake."""
 OTHER_PROTOCOLS = (
     ("tls", re.compile(rb"\x16\x03[\x00-\x04]|\x15\x03[\x00-\x04]\x00\x02")),
     ("http", re.compile(rb"(?:GET|HEAD|POST|PUT|DELETE|OPTIONS|PATCH|CONNECT|TRACE|PRI) |HTTP/[12]")),

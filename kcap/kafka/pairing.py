@@ -52,8 +52,7 @@ TRANSITIONS: Final = (
     Transition(PAIRED, "response_done", "answered"),
 )
 """States of an exchange, from `new` to the outcomes in the table `exchanges`. `acks0` is a Produce that expects no response.
-Events are the methods of `Pairing`; an event for another exchange of the connection counts too.
-"""
+Events are the methods of `Pairing`; an event for another exchange of the connection counts too."""
 
 
 class Outlet(Protocol):
@@ -107,8 +106,7 @@ class Pairing:
     def waiting(self, until_ns: int | None) -> int:
         """Counts complete requests that came up to `until_ns` and wait for a response, except those that were passed over. If
         bytes are missing before a response, it is delivered only when these are known to be lost, and many requests may have
-        come by then. The times show which requests came before it; at most IN_FLIGHT_DATED are compared.
-        """
+        come by then. The times show which requests came before it; at most IN_FLIGHT_DATED are compared."""
         until, end = inf if until_ns is None else until_ns, inf
         for came, exchange in enumerate(self.outstanding.in_turn()):
             end = min(end, exchange.number + limits.IN_FLIGHT_DATED)
@@ -300,8 +298,7 @@ class Pairing:
 
     def _drop_passed(self, exchange: PendingExchange) -> None:
         """Turns early responses that came before the response to `exchange` into orphans if their ids are lower. A client's ids
-        rise and its bytes come in order, so their requests would be here if they were in the capture.
-        """
+        rise and its bytes come in order, so their requests would be here if they were in the capture."""
         correlation = exchange.correlation_id
         while (first := self.early.first()) is not None and first.frame is not None and first.number < exchange.number:
             if correlation is None or first.correlation_id is None or first.correlation_id >= correlation:
@@ -332,9 +329,7 @@ class Pairing:
         self.outlet.emit(exchange, None, "unanswered", reason, decided_ns, 0)
 
     def finish(self, reason: str, decided_ns: int, losing: bool) -> None:
-        """Ends the connection: nothing more will come. `losing` says that the response stream ended in a hole or without a
-        boundary.
-        """
+        """Ends the connection: nothing more will come. `losing`: the response stream ended in a hole or without a boundary."""
         for response in self.early:
             if response.frame is not None:
                 self._orphan(response)

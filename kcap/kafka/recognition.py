@@ -78,8 +78,7 @@ def from_first_bytes(
     up: bytearray, down: bytearray, client: int, header: ProxyHeader | None, complete: bool
 ) -> Recognition | None:
     """Recognises a connection whose client's stream `up`, of index `client`, is there from its first byte on. `header` is the
-    PROXY header that it begins with. None if more bytes are needed.
-    """
+    PROXY header that it begins with. None if more bytes are needed."""
     if header is None and not complete and begins_one(up):
         return None
     data = up if header is None else up[header.size :]
@@ -165,9 +164,7 @@ def evident(up: bytearray, headers: list[RequestHeader], named: bool, responses:
 
 
 def requests_anywhere(data: bytearray) -> bool:
-    """Whether there are two good consecutive headers of one client, the first with a body that fits, anywhere in a stream
-    without its start.
-    """
+    """Whether two good headers of one client follow each other anywhere in a stream without its start; the first body fits."""
     room = limits.RECOGNISE_PROOF_FACTOR * len(data)
     for match in SHAPE.finditer(data):
         at = match.start()

@@ -46,8 +46,7 @@ class ResponseFramer(Framer):
         self, offset: int, buffer: bytes, at: int, captured: int, length: int, time_ns: int, ref: int, position: int
     ) -> None:
         """Takes bytes. Complete frames take a short path; on it, the response to the oldest request that was not passed over is
-        matched at once.
-        """
+        matched at once."""
         pairing, requests = self.pairing, self.requests
         whole = self.open is None and self.search is None and captured == length
         if whole and not self.boundary_flags and not requests.raw_tokens:
@@ -142,8 +141,7 @@ class ResponseFramer(Framer):
     # -- resync -------------------------------------------------------------------------------------------------------
     def candidates(self, region: Region, start: int) -> Iterable[int]:
         """Positions of outstanding ids in bytes that were sent after their requests. For an id that has just become
-        outstanding, the bytes searched before are included, since a tap may show packets in another order.
-        """
+        outstanding, the bytes searched before are included, since a tap may show packets in another order."""
         places, begin, search = [], 0, self.search
         sought = search.sought if search is not None else None
         if sought is None:
@@ -170,8 +168,7 @@ class ResponseFramer(Framer):
 
     def _follows(self, region: Region, at: int, exchange: PendingExchange) -> bool:
         """Whether the bytes at a position of the search were sent after a request. A complete response may come with the last
-        packet before the request, because some captures have bytes ahead of their packets.
-        """
+        packet before the request, because some captures have bytes ahead of their packets."""
         pieces = self.search.pieces if self.search is not None else ()
         if not pieces:
             return True
@@ -192,8 +189,7 @@ class ResponseFramer(Framer):
 
     def _fits(self, region: Region, at: int, size: int, correlation: int) -> bool:
         """Whether the body can be read as a response to the request, as far as it was captured. The id alone is not enough: ids
-        are small numbers that occur anywhere.
-        """
+        are small numbers that occur anywhere."""
         have = min(region.have(at), 4 + size, limits.FRAME_GATHERED_MAX)
         if have <= HEAD < 4 + size:
             return True  # nothing of its body was captured; an empty body is read like any other

@@ -20,9 +20,7 @@ END_OF = itemgetter(1)
 
 
 def enough(seen: int, size: int) -> bool:
-    """Whether `seen` bytes of a stream are evidence for a frame of `size` bytes. The more bytes are missing, the more are
-    needed.
-    """
+    """Whether `seen` bytes of a stream are evidence for a frame of `size` bytes: the more are missing, the more are needed."""
     missing = size - seen
     return missing <= 0 or seen >= limits.EVIDENCE_BYTES * (missing // limits.EVIDENCE_STEP).bit_length()
 

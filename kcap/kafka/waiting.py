@@ -22,8 +22,7 @@ ById: TypeAlias = dict[int | None, Item | OrderedDict[int, Item]]
 NONE: Final[OrderedDict[int, Any]] = OrderedDict()
 NO_IDS: Final[dict[int | None, Any]] = {}
 """Index of a queue in which nothing has waited yet. Most queues are such: a connection has three, and a flood has a hundred
-thousand connections. It is never written to.
-"""
+thousand connections. It is never written to."""
 
 
 class WaitingQueue(Generic[Item]):

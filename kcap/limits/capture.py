@@ -4,13 +4,10 @@ SECOND_NS = 1_000_000_000
 
 READ_WINDOW_BYTES = 1 << 22
 """Bytes of a capture file held at a time. At 1 MiB, the cost of each window besides its packets (0.3 ms) was half the time of a
-capture of large records. A larger window does not fit into any cache.
-"""
+capture of large records. A larger window does not fit into any cache."""
 
 PACKET_BYTES_MAX = 64 << 20
-"""A record that claims to be larger is damaged. Wireshark stops at 256 KiB, but offload and USB captures have larger
-packets.
-"""
+"""A record that claims to be larger is damaged. Wireshark stops at 256 KiB; offload and USB captures have larger packets."""
 
 BATCH_PACKETS_MAX = 8192
 """Packets in a batch. The first rows of a huge file must not wait for more."""
@@ -19,17 +16,13 @@ FRAGMENT_DATAGRAMS_MAX = 1024
 """Incomplete IP datagrams held (Linux holds 4 MiB of fragments, about as many)."""
 
 FRAGMENT_WAIT_NS = 30 * SECOND_NS
-"""Time that a fragment waits for the others. RFC 1122 section 3.3.2 asks for 60 to 120 s; Linux waits 30 s
-(net.ipv4.ipfrag_time).
-"""
+"""Time that a fragment waits for the others. RFC 1122 section 3.3.2 asks for 60 to 120 s; Linux waits 30 s (ipfrag_time)."""
 
 GUESS_BYTES = 256 << 10
 """Bytes read at the beginning of a range to find a record in it: more than the largest packet of a capture with offload."""
 
 GUESS_RECORDS = 12
-"""Number of consecutive plausible records from which the first one counts as the first of a range. Stitching verifies this
-guess.
-"""
+"""Consecutive plausible records from which the first one counts as the first of a range. Stitching verifies this guess."""
 
 GUESS_SECONDS = 24 * 3600
 """Largest time between two consecutive packets that a guess accepts, seconds."""
@@ -52,35 +45,28 @@ STRIPPED_CHUNK_BYTES = 16 << 20
 
 STRIPPED_MIDSTREAM_BYTES = 1 << 20
 """Bytes of a direction without a SYN that are never blanked: recognition may read MIDSTREAM_BYTES, and resync searches for a
-frame boundary.
-"""
+frame boundary."""
 
 STRIPPED_GAP_BYTES = 64 << 10
 """Bytes after a hole that are never blanked. If the hole covered a length prefix, the next boundary is after one more message.
-If these bytes are not enough, the connection is re-read unstripped.
-"""
+If these bytes are not enough, the connection is re-read unstripped."""
 
 STRIPPED_KNOWN = 64
 """Chunks of a shard whose blanked segments are stored; segments of older chunks count as blanked."""
 
 CHUNK_RUN_PACKETS = 8192
 CHUNK_RUN_SPAN = 1 << 17
-"""Packets of a shard that are analyzed at once, and the largest span of their numbers, since columns have room for each
-number.
-"""
+"""Packets of a shard that are analyzed at once, and the largest span of their numbers: columns have room for each number."""
 
 CHUNK_SPARSE = 4
 """Ratio of the bytes read from a file at once to the needed ones, up to which the others stay in memory too, because copying
-costs more.
-"""
+costs more."""
 
 CHUNK_GAP_BYTES = 16 << 10
 """Bytes of a file between two packets that are read rather than skipped: a separate read costs as much as copying them."""
 
 FRAME_SPAN_FACTOR = 2
-"""Bytes of files that may be read per byte of frames that are re-read one by one. Beyond that, an index of packets costs
-less.
-"""
+"""Bytes of files that may be read per byte of frames that are re-read one by one; beyond, an index of packets costs less."""
 
 SEGMENT_BYTES_MAX = 1 << 20
 """Payload of a packet that carries the first bytes of a frame: captures with offload have 512 KiB."""
@@ -96,8 +82,7 @@ MAPPED_FILE_BYTES = 32 << 20
 
 MAPPED_PACKET_BYTES = 1 << 12
 """Mean packet size from which a map pays off. Mapping saves 0.2 ns per byte and costs 0.25 us per packet, whose pages are in no
-cache of the processor. For packets of Ethernet's size the costs are equal.
-"""
+cache of the processor. For packets of Ethernet's size the costs are equal."""
 
 OPEN_WINDOWS_BYTES = 32 << 20
 """Windows of all files that are merged at once, bytes. Many overlapping files get smaller windows instead of more memory."""
@@ -110,8 +95,7 @@ COMPILE_AFTER_BYTES = 8 << 20
 
 DECOMPRESS_INPUT_BYTES = 1 << 10
 """Compressed bytes given to zstd at once, because its output cannot be bounded otherwise. 4 bytes may become a block of 128
-KiB, so the output is at most 32 MiB.
-"""
+KiB, so the output is at most 32 MiB."""
 
 XZ_MEMORY_BYTES = 256 << 20
 """Memory that an xz stream may require. `xz -9` needs 65 MiB; a stream that needs more was made to exhaust its reader."""
@@ -124,8 +108,7 @@ OPEN_FILES_MAX = 16
 
 COMPRESSIONS_MAX = 2
 """Nested compressions. A compressed file inside a compressed file does happen (a rotated .gz in a transfer that compresses);
-deeper nesting is no accident.
-"""
+deeper nesting is no accident."""
 
 SPLIT_FILES_OPEN_MAX = 64
 """Files written at once. Others are closed until their next packet. Systems allow 256 or more."""

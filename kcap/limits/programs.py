@@ -5,18 +5,14 @@ CONCLUSIONS_UNASKED_BYTES = 512 << 20
 
 LIVE_ROWS_MAX = 1_000_000
 """Exchanges that the terminal UI holds of a live capture, some 10 minutes of a busy broker. The list is sorted again with each
-refresh, and its memory must not grow by the hour. The oldest exchanges are dropped first.
-"""
+refresh, and its memory must not grow by the hour. The oldest exchanges are dropped first."""
 
 PROFILES_INSIDE_BYTES = 1 << 20
 """Bytes of the profiles of connections, some 10,000, from which a separate process computes the view of versions. Those of
-150,000 connections take 160 MB as objects, and loading them would delay keys.
-"""
+150,000 connections take 160 MB as objects, and loading them would delay keys."""
 
 INDEXED_LEAST_BYTES = 32 << 20
-"""Bytes of captures from which the terminal UI stores what it read for the next opening; reading smaller ones takes a
-second.
-"""
+"""Bytes of captures from which the terminal UI stores what it read for the next opening; reading fewer takes a second."""
 
 FILTER_THREADS_LEAST_ROWS = 1_000_000
 """Rows from which the terminal UI applies a filter in several threads; fewer rows take 0.1 s."""
@@ -32,13 +28,11 @@ NUMBERED_ROWS_LEAST = 1_000_000
 
 NUMBERED_VALUES_MAX, NUMBERED_BYTES_MAX = 1 << 16, 1 << 20
 """Numbered values of a column, and about how many bytes they have. The reading process holds them, and so does the one with the
-screens while a filter uses them. A number has 16 bits.
-"""
+screens while a filter uses them. A number has 16 bits."""
 
 MAPPED_BATCHES_AT_ONCE = 32
 """Batches of rows, some 280,000 rows, that the terminal UI reads before it releases the pages of the mapped file. That takes a
-system call for each mapping of the file, of which a large capture has `MAPS_MAX`.
-"""
+system call for each mapping of the file, of which a large capture has `MAPS_MAX`."""
 
 VIEW_ROWS = 5000
 """Rows of a sheet of the terminal UI that has a row for each connection or group: the most important ones."""
@@ -51,8 +45,7 @@ JOBS_MAX = 2
 
 JOBS_LEAST_BYTES = 2 << 30
 """Bytes of captures from which a second process is started without `--jobs`. On 400 MB of small packets it saves 0.9 s of 2.5 s
-and costs 0.25 s of the other processor. On large records, of which 1 GB takes a second, it saves nothing.
-"""
+and costs 0.25 s of the other processor. On large records, of which 1 GB takes a second, it saves nothing."""
 
 JOBS_SLOTS_HELD = 8
 """Pieces of shared memory that rows may refer to, some 8 MiB each, or 20 for the bodies; arrays of further ones are copied."""
@@ -62,13 +55,11 @@ HEAP_KEPT_BYTES = 32 << 20
 
 ADDRESS_SPACE_TABLES = 352 << 20
 """Bytes that a process must be able to address (`ulimit -v`) to load Arrow and numpy with room for a capture: they load with
-300 MiB and fail with 260.
-"""
+300 MiB and fail with 260."""
 
 ADDRESS_SPACE_DUCKDB = 3 << 30
 """The same with DuckDB, which reserves far more than it uses, and ends the process if it gets less: with 2,000 MiB this happens
-to some reports, with 2,600 to none.
-"""
+to some reports, with 2,600 to none."""
 
 SAID_MAX = 2000
 """Bytes that `live` shows of the capture tool's last messages."""

@@ -2,29 +2,24 @@
 
 TLS_SESSIONS_MAX = 1 << 18
 """Sessions whose secrets are held at once. TLS 1.3 takes some 270 bytes each, 70 MB besides what a report holds; a day of a
-busy broker has some 100,000.
-"""
+busy broker has some 100,000."""
 
 TLS_SECRETS_TRIED = 4
 """Different secrets of a label and client random that are tried: from a log that was written twice, or from several logs."""
 
 TLS_TRIAL_BYTES, TLS_TRIAL_FACTOR, TLS_TRIAL_COST = 1 << 22, 16, 64
 """Bytes of records that a direction may spend on trying keys and record numbers before it has carried any, and those that each
-of its bytes adds, so that the cost stays linear; bytes that a trial counts for besides those of its record.
-"""
+of its bytes adds, so that the cost stays linear; bytes that a trial counts for besides those of its record."""
 
 TLS_UNOPENED_RECORDS = 8
 """Consecutive complete records that no key opens, after which only the current keys are tried. Damage rarely leaves the headers
-of so many records intact, and one of these records would have been one of the next keys.
-"""
+of so many records intact, and one of these records would have been one of the next keys."""
 
 TLS_NUMBER_TRIES = 1 << 14
 """Record numbers tried after a loss: a hole of 360 kB of the smallest records."""
 
 TLS_MIDSTREAM_TRIES, TLS_HIDDEN_TRIES = 1 << 12, 1 << 10
-"""Record numbers tried on a connection that began before the capture; sessions tried on one whose ClientHello is encrypted: 30
-ms.
-"""
+"""Record numbers tried on a connection that began before the capture; sessions tried for an encrypted ClientHello: 30 ms."""
 
 TLS_WAITING_RECORDS = 64
 """Encrypted records that wait for a handshake whose packets come later: early data of TLS 1.3 has 16 kB by default."""
@@ -37,8 +32,7 @@ TLS_HELLO_BYTES = 1 << 15
 
 TLS_REPEATS = 64
 """Fields of handshakes of one kind (suites, chains, EncryptedExtensions) whose decoded values are retained: few clients and
-brokers send the same ones in each handshake.
-"""
+brokers send the same ones in each handshake."""
 
 TLS_REPEATED_BYTES = 1 << 13
 """Bytes of such a field: a chain of four certificates has 5 kB; 64 lists of 4,096 suites take 9 MB."""

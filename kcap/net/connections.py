@@ -33,9 +33,7 @@ class Owner(WeirdReporter, Protocol):
     def opened(self, connection: Connection) -> None: ...
 
     def ended(self, connection: Connection) -> None:
-        """All bytes up to both FINs, or up to an RST, were delivered. The connection is held in case more of its packets
-        come.
-        """
+        """All bytes up to both FINs, or up to an RST, were delivered. The connection is held in case more packets come."""
 
     def closed(self, connection: Connection, time_ns: int) -> None: ...
 
@@ -75,8 +73,7 @@ class Numbered(Protocol):
 
     def close_with(self, others: "deque[Any]") -> None:
         """Closes it together with those at the head of the queue that are of the same kind, and removes these from the queue.
-        It closes none of these if the table has to close the connection itself.
-        """
+        It closes none of these if the table has to close the connection itself."""
 
 
 class Elsewhere(Protocol):
@@ -87,8 +84,7 @@ class Elsewhere(Protocol):
 
     def close_ended(self, until_ns: int, before: int) -> bool:
         """Closes, in order, connections that ended before packet `before`, up to the first one that ended after `until_ns`.
-        Returns whether the table may go on with its own next connection.
-        """
+        Returns whether the table may go on with its own next connection."""
 
 
 class Ended:
@@ -435,8 +431,7 @@ class ConnectionTable:
     # -- time ---------------------------------------------------------------------------------------------------------
     def advance(self, time_ns: int, idle: Iterable[Numbered] = ()) -> None:
         """Advances capture time: gives up holes that have waited long enough, and closes idle and ended connections, including
-        those in `idle`.
-        """
+        those in `idle`."""
         self.time_ns = max(self.time_ns, time_ns)
         time_ns = self.time_ns
         self._freeze()
@@ -498,8 +493,7 @@ class ConnectionTable:
 
     def _sweep(self, time_ns: int, others: Iterable[Numbered]) -> None:
         """Closes idle connections, up to a number that bounds the memory of their rows until these are taken. The others are
-        closed next time.
-        """
+        closed next time."""
         found = sorted([*self.idle(time_ns), *((one.number, one) for one in others)], key=itemgetter(0))
         queue = deque(one for _, one in found[: limits.CLOSED_TOGETHER])
         while queue:
@@ -513,9 +507,7 @@ class ConnectionTable:
         self.unswept = len(found) > limits.CLOSED_TOGETHER
 
     def _bound(self, time_ns: int) -> None:
-        """Closes the eighth of the allowed connections whose last packets are oldest, so that a flood of new ones rarely leads
-        to a search.
-        """
+        """Closes the eighth of the allowed connections with the oldest last packets, so that a flood leads to few searches."""
         every = list(self._alive())
         every.sort(key=attrgetter("last_ns"))
         gone: dict[Connection, None] = {}
@@ -553,9 +545,7 @@ class ConnectionTable:
         self.owner.closed(connection, time_ns)
 
     def ends(self, others: Iterable[Numbered] = ()) -> Iterator[None]:
-        """Ends the capture: closes every connection, including `others`, in the order of their first packets. Pauses after
-        each.
-        """
+        """Ends the capture: closes every connection, including `others`, in the order of first packets. Pauses after each."""
         every: list[Connection | Numbered] = [*self._alive(), *others]
         for flow, stored in self.silent.items():
             every.append(stored if isinstance(stored, Ended) else Silent(flow, silent.number_of(stored), self))

@@ -79,9 +79,8 @@ class FragmentTable:
     def add(
         self, key: Hashable, offset: int, more: bool, data: bytes, size: int, place: FragmentPlace, report: Report
     ) -> tuple[bytes, int] | None:
-        """Adds a fragment of `size` bytes, of which `data` were captured. Returns the datagram's payload if the fragment
-        completes it.
-        """
+        """Adds a fragment of `size` bytes, of which `data` were captured. Returns the payload of a datagram that it
+        completes."""
         self._expire(place.time_ns, report)
         datagram = self.datagrams.get(key)
         if datagram is None:

@@ -14,8 +14,7 @@ class StreamSink(Protocol):
         self, offset: int, buffer: bytes, at: int, captured: int, length: int, time_ns: int, ref: int, position: int
     ) -> None:
         """Takes `length` stream bytes from `offset`. Those that were captured are `captured` bytes at `buffer[at:]`. `ref` and
-        `position` identify the packet.
-        """
+        `position` identify the packet."""
 
     def gap(self, offset: int, length: int, time_ns: int) -> None:
         """`length` stream bytes from `offset` are not in the capture, which became known at `time_ns`."""

@@ -54,9 +54,7 @@ class HoleTimers:
         self._streams.pop(entry, None)
 
     def due(self, time_ns: int) -> list[Stream]:
-        """Returns the streams whose oldest held bytes have waited for the reorder window. A stream is returned once for the
-        same bytes.
-        """
+        """Returns the streams whose oldest held bytes have waited for the reorder window, once for the same bytes."""
         found = []
         while self._heap and self._heap[0][0] <= time_ns:
             _, entry = heappop(self._heap)

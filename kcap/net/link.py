@@ -132,9 +132,7 @@ def read_version(cursor: PacketCursor) -> int:
 
 
 def read_mpls(cursor: PacketCursor) -> int:
-    """Reads an MPLS label stack (RFC 3032). The payload's first bits give its protocol (RFC 4928); 0 is a pseudowire's control
-    word.
-    """
+    """Reads an MPLS label stack (RFC 3032). The payload's first bits give its protocol (RFC 4928); 0 is a control word."""
     bottom = 0
     while not bottom:
         if not cursor.have(4, "MPLS"):
@@ -256,5 +254,4 @@ HEADED: Final = {
     **dict.fromkeys((LINK_PKTAP, LINK_PKTAP_OLD), read_wrapper(Struct("<I4xI"), "PKTAP")),
 }
 """Link types that only wrap another one -> reader of the inner link type: PPI (CACE Technologies, 2008) and Apple's PKTAP
-(XNU's bsd/net/pktap.h), which older systems wrote as 149 (USER2).
-"""
+(XNU's bsd/net/pktap.h), which older systems wrote as 149 (USER2)."""

@@ -11,8 +11,7 @@ from kcap.weird import WeirdKind
 
 Report = Callable[[WeirdKind, str, int, int, int], None]
 """Callback(kind, detail, file, packet, position): the fields of a file's `Weird`, in its order. It is a callback so that the
-caller counts.
-"""
+caller counts."""
 
 SHORT = Struct(">H").unpack_from
 

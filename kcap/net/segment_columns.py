@@ -53,9 +53,8 @@ class SegmentColumns:
         return len(self.time_ns)
 
     def of_flows(self, flows: list[bytes]) -> "Int64s":
-        """Returns the indexes of segments of some flows, in order. For many flows, these may include segments of others with
-        the same hash.
-        """
+        """Returns the indexes of segments of some flows, in order. For many flows, others with an equal hash may be
+        included."""
         import numpy as np
 
         clean = self.state == CLEAN
@@ -101,9 +100,7 @@ class SegmentColumns:
 
 
 def columns_of(batch: SegmentBatch) -> SegmentColumns:
-    """Makes columns of the same segments. Their buffer is the part of the file's window that the packets need, followed by the
-    flows.
-    """
+    """Makes columns of the same segments, whose buffer is the part of the window that they need, followed by the flows."""
     import numpy as np
 
     first = batch.packet[0] if batch.packet else 1

@@ -187,9 +187,7 @@ class SegmentParser:
 
 
 def reported(buffer: bytes, at: int, end: int, flags: int, ack: int) -> int:
-    """Returns what the selective acknowledgement in 12 or more bytes of options reports. It is not compiled, since few segments
-    have one.
-    """
+    """Returns what the selective acknowledgement in 12 or more bytes of options reports. Not compiled, since few have one."""
     if flags & ACK_RST_SYN != ACK_ALONE or (end - at <= 12 and buffer[at : at + 4] == TIMESTAMPS_BYTES):
         return 0
     from kcap.net import sack_kernels
@@ -211,9 +209,7 @@ def choose_layout(batch: PacketBatch, link: int, first: int, last: int) -> tuple
 
 
 def read_tcp(cursor: PacketCursor) -> tuple[bytes, int, int, int, int, int, int, int] | None:
-    """Reads a TCP header (RFC 9293 section 3.1). A header that is cut behind its flags still gives the segment's place and
-    length.
-    """
+    """Reads a TCP header (RFC 9293 section 3.1). One that is cut behind its flags still gives the segment's place and size."""
     if not cursor.have(HEADER_LEAST, "TCP"):
         return None
     at, buffer = cursor.at, cursor.buffer

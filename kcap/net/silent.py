@@ -13,9 +13,7 @@ from typing import Any, Final
 from kcap.net.tcp import Connection, Stream, WeirdReporter
 
 HEAD: Final = Struct("<qqqB")
-"""Number, time of the last packet, reference of the first one, and whether closing it decides nothing. The other values
-follow.
-"""
+"""Number, time of the last packet, reference of the first one, whether closing it decides nothing. The others follow."""
 CONNECTION_FIELDS: Final = (
     "began", "ended", "first_ns", "first_position", "in_order", "syn_ns", "syn_repeated", "rst_ns", "closing_ns",
     "closing_order",

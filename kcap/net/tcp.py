@@ -139,8 +139,7 @@ class Stream:
 
     def acked_with(self, ref: int | None) -> int | None:
         """Returns the offset up to which this side had acknowledged the other one when packet `ref` was captured. If that is no
-        longer stored, a later offset is returned; None if it is not known.
-        """
+        longer stored, a later offset is returned; None if it is not known."""
         acks = self.acks
         if not acks or ref is None:
             return self.peer.acked if self.peer.started else None  # offsets may still be shifted
@@ -440,8 +439,7 @@ class Stream:
 
     def release(self) -> None:
         """Cuts the references back to this object once the connection is over and no more bytes are delivered. It is then freed
-        with its last reference, without the garbage collector. Numbers remain.
-        """
+        with its last reference, without the garbage collector. Numbers remain."""
         del self.connection, self.peer, self.sink
 
     @property

@@ -71,8 +71,7 @@ def read_gre(cursor: PacketCursor) -> int:
 
 def read_udp(cursor: PacketCursor) -> int:
     """Reads VXLAN (RFC 7348), VXLAN-GPE, GENEVE (RFC 8926), GRE in UDP (RFC 8086), MPLS in UDP (RFC 7510), GTP-U and CAPWAP.
-    They are recognised by their destination port, CAPWAP by either port; other datagrams are not read.
-    """
+    They are recognised by their destination port, CAPWAP by either port; other datagrams are not read."""
     if cursor.end - cursor.at < 16:
         return 0
     port, start = cursor.short(2), cursor.at + 8
@@ -119,9 +118,7 @@ def read_gtp(cursor: PacketCursor) -> int:
 
 
 def read_capwap(cursor: PacketCursor) -> int:
-    """Reads CAPWAP data (RFC 5415 section 4.3): IEEE 802.3 frames or, with flag T, 802.11 frames. Encrypted and split ones are
-    not read.
-    """
+    """Reads CAPWAP data (RFC 5415 section 4.3): IEEE 802.3 or (T) 802.11 frames. Encrypted and split ones are not read."""
     word = int.from_bytes(cursor.buffer[cursor.at : cursor.at + 4], "big")
     size = (word >> 19 & 0x1F) * 4
     if word >> 24 or word & 0x80 or size < 8 or not cursor.have(size, "CAPWAP"):

@@ -72,8 +72,7 @@ class Contents:
 @dataclass(slots=True)
 class Batch:
     """A batch of magic 2, or a message of magic 0 or 1 with the messages that it wraps. Fields that a format lacks have Kafka's
-    values for "none". The bytes are `blob[start:end]`.
-    """
+    values for "none". The bytes are `blob[start:end]`."""
 
     blob: bytes
     start: int
@@ -127,9 +126,7 @@ class Batch:
         return self._contents
 
     def each(self, contents: Contents) -> Iterator[Record]:
-        """Yields the records without storing them, since there may be millions. After the last one, `contents` has a fault if
-        there is one.
-        """
+        """Yields the records without storing them: there may be millions. After the last, `contents` may have a fault."""
         if self._contents is not None and self._contents is not contents:
             contents.fault = self._contents.fault
             yield from self._contents.records
@@ -192,9 +189,7 @@ _JSON: Final = (
 
 
 def spans(blob: Buffer, start: int, end: int) -> Iterator[tuple[int, int, int]]:
-    """Yields (start, end, magic) of every complete batch in `blob[start:end]`, in order, up to the first place that is not
-    one.
-    """
+    """Yields (start, end, magic) of every complete batch in `blob[start:end]`, in order, up to the first place without one."""
     while end - start >= MESSAGE0_MIN:
         total = OVERHEAD + _SIZE(blob, start + SIZE_AT)[0]
         magic = blob[start + MAGIC_AT]

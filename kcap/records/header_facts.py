@@ -18,8 +18,7 @@ NONE: Final = -1
 ) = range(14)  # fmt: skip
 """Counts: batches, records, records of control batches among them, whether codecs differ, whether there is a message of magic 0
 or 1. Of the first batch, or NONE without one: magic, codec, timestamp type, producer id, producer epoch, first sequence, first
-timestamp (ms). The latest timestamp (ms), and the offset after the last batch.
-"""
+timestamp (ms). The latest timestamp (ms), and the offset after the last batch."""
 COUNTS: Final = 5
 """Number of facts that are 0 if there is no batch."""
 FACTS: Final = 14
@@ -49,9 +48,7 @@ def header_facts(batches: Sequence[Batch]) -> list[int]:
 
 
 def first_timestamp(batch: Batch) -> int:
-    """Timestamp of the first record, ms; NONE if only the records contain it: in a wrapper, or after a delete horizon
-    (KIP-534).
-    """
+    """Timestamp of the first record, ms; NONE if only records contain it: in a wrapper, or after a delete horizon (KIP-534)."""
     if batch.magic == 1:
         return NONE if batch.codec_id else batch.max_timestamp
     return NONE if batch.base_timestamp is None or batch.delete_horizon_ms is not None else batch.base_timestamp

@@ -136,8 +136,7 @@ def _messages(blob: bytes, contents: Contents) -> Iterator[tuple[int, int, tuple
 
 def span_of_messages(blob: bytes) -> tuple[int, int, int]:
     """Number of wrapped messages that can be read, and where the first and the last one start. None of them becomes an object,
-    because a small frame may wrap millions.
-    """
+    because a small frame may wrap millions."""
     count = first = last = 0
     for last, _, _ in _messages(blob, Contents()):
         first = first if count else last

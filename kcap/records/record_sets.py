@@ -44,9 +44,7 @@ def decode_records(blob: Buffer) -> RecordSet:
 
 
 def each_batch(blob: Buffer, found: RecordSet) -> Iterator[Batch]:
-    """Yields the batches without storing them, since each may have millions of records. After the last one, `found` has the
-    rest.
-    """
+    """Yields the batches without storing them: each may have millions of records. After the last one, `found` has the rest."""
     data, at = bytes(blob), 0
     for start, end, magic in spans(data, 0, len(data)):
         try:
@@ -75,6 +73,5 @@ def inflated_size(codec: int, packed: memoryview, size: int) -> int | None:
 
 def count_wrapped(buffer: Buffer, start: int, end: int, body_end: int) -> int:
     """Number of records in the compressed magic 0 or 1 message at `buffer[start:end]` (a span of `Projection.wrapped`) that can
-    be read within the bounds of decompression; 0 if the body ends inside the message, as in `decode_records`.
-    """
+    be read within the bounds of decompression; 0 if the body ends inside the message, as in `decode_records`."""
     return 0 if end > body_end else legacy.count_of(bytes(buffer[start:end]), 0, end - start)

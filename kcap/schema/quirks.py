@@ -22,33 +22,27 @@ version. A broker treats an unknown ApiVersions version as 0 (KIP-511; RequestCo
 
 ERROR_SUFFIX = "ErrorCode"
 """An int16 field of a response is an error field if its name ends like this. ErrorCode, PartitionErrorCode,
-TopicConfigErrorCode and AcknowledgeErrorCode are all such names up to Kafka 4.4; a test checks every schema.
-"""
+TopicConfigErrorCode and AcknowledgeErrorCode are all such names up to Kafka 4.4; a test checks every schema."""
 
 UNPREFIXED = frozenset(
     {"KRaftVersionRecord", "LeaderChangeMessage", "SnapshotFooterRecord", "SnapshotHeaderRecord", "VotersRecord"}
 )
-"""Blobs without a version prefix: values of KRaft control records, whose first field is their version
-(ControlRecordUtils.java).
-"""
+"""Blobs without a version prefix: values of KRaft control records, which begin with their version (ControlRecordUtils.java)."""
 
 
 ADVERTISED: dict[int, tuple[tuple[str, int], ...]] = {0: (("4.0.0", 0),)}
 """API key -> (release, first version that brokers advertise from that release on, although they refuse it). Produce: librdkafka
-turns compression off if version 0 is not advertised (KAFKA-18659, ApiKeys.toApiVersion).
-"""
+turns compression off if version 0 is not advertised (KAFKA-18659, ApiKeys.toApiVersion)."""
 
 
 MAGIC2_ONLY: dict[int, int] = {0: 3}
 """API key -> first version whose records can only be batches of magic 2, without compressed messages of magic 0 and 1 (KIP-98;
-ProduceRequest.validateRecords).
-"""
+ProduceRequest.validateRecords)."""
 
 
 BROKERS_ONLY: dict[int, int] = {24: 4}
 """API key -> first version that Kafka's own clients leave to brokers. AddPartitionsToTxn: clients stay at 3 (KIP-890,
-AddPartitionsToTxnRequest.json). Other libraries may send later versions, which brokers accept.
-"""
+AddPartitionsToTxnRequest.json). Other libraries may send later versions, which brokers accept."""
 
 
 def response_version(key: int, version: int, first_bytes_of_body: bytes | bytearray | memoryview) -> int:

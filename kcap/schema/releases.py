@@ -49,9 +49,7 @@ def accepts(api_key: int, version: int, release: str) -> bool:
 
 
 def advertised(api_key: int, release: str) -> Versions | None:
-    """First and last version that a broker of that release advertises in its ApiVersions response; None if it advertises
-    none.
-    """
+    """First and last version that a broker of that release advertises in its ApiVersions response; None if there are none."""
     found = taken(api_key, release)
     final = stable(found) if found else None
     if final is None:
@@ -70,9 +68,7 @@ def first_release(api_key: int, version: int) -> str | None:
 
 @functools.cache
 def removed_in(api_key: int, version: int) -> str | None:
-    """The first release that no longer accepts this version (KIP-896 and others); None if the newest one does or none ever
-    did.
-    """
+    """The first release that no longer accepts this version (KIP-896 and others); None if the newest does or none ever did."""
     having = [name for name, found in _ranges(api_key).items() if within(found.versions, version)]
     known = releases()
     after = known.index(having[-1]) + 1 if having else len(known)
@@ -82,8 +78,7 @@ def removed_in(api_key: int, version: int) -> str | None:
 @functools.cache
 def absent_from(api_key: int, version: int) -> tuple[str, str] | None:
     """The release that does not accept this version although earlier ones did, and the next one, which accepts it again
-    (JoinGroup 0-1 in 4.0.0, KAFKA-19444); None if there is no such release.
-    """
+    (JoinGroup 0-1 in 4.0.0, KAFKA-19444); None if there is no such release."""
     having = [name for name in releases() if (found := taken(api_key, name)) is not None and within(found.versions, version)]
     known = releases()
     for one, other in pairwise(map(known.index, having)):

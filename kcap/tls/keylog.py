@@ -67,8 +67,7 @@ class GrowingKeyLog:
 
     def new_lines(self) -> list[bytes]:
         """The complete lines after those that were taken; none if the file is gone. A file that became shorter was written anew
-        by a program that restarted.
-        """
+        by a program that restarted."""
         try:
             size = os.stat(self.path).st_size
             if size < self.read:
@@ -90,9 +89,7 @@ class KeyLog:
     """The secrets of one or several key logs."""
 
     stored: PackedSecrets = field(default_factory=PackedSecrets, repr=False)
-    """Client random -> its secrets, each after its `ENTRY`. Of several with the same label, the last one is most likely
-    right.
-    """
+    """Client random -> its secrets, each after its `ENTRY`. Of several with one label, the last one is most likely right."""
     by_session: dict[bytes, bytes] = field(default_factory=dict, repr=False)
     """Session id -> master secret."""
     by_premaster: dict[bytes, bytes] = field(default_factory=dict, repr=False)
@@ -136,9 +133,7 @@ class KeyLog:
         return ((random, secrets) for random, stored in self.stored.items() for secrets in variants(stored))
 
     def add_file(self, file: BinaryIO) -> int:
-        """Takes the lines of a file, a piece at a time. Returns how many bytes it has up to the end of its last complete
-        line.
-        """
+        """Takes the lines of a file, a piece at a time. Returns its number of bytes up to the end of its last complete line."""
         read, taken, rest = 0, 0, b""
         while piece := file.read(PIECE):
             whole = max(piece.rfind(b"\n"), piece.rfind(b"\r")) + 1
@@ -170,9 +165,8 @@ class KeyLog:
         self._store(fresh)
 
     def _secret(self, words: list[bytes], fresh: dict[bytes, bytes]) -> bool:
-        """Takes a line with a label, a client random and a secret into `fresh`, which has the form of `stored`; False for any
-        other line.
-        """
+        """Takes a line with label, client random and secret into `fresh`, which has the form of `stored`; False for another
+        line."""
         if len(words) != 3 or len(words[1]) != RANDOM_DIGITS or (entry := ENTRIES.get((words[0], len(words[2])))) is None:
             return False
         try:

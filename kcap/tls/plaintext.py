@@ -36,9 +36,7 @@ class PlaintextStore:
     """Plaintext by flow key (source, destination, ports)."""
 
     pieces: dict[bytes, list[PlaintextPiece]] = field(default_factory=dict, repr=False)
-    """Pieces in the order of their positions, so that the cost of a frame depends on its own pieces and not on those of its
-    connection.
-    """
+    """Pieces in the order of their positions, so that the cost of a frame depends only on its own pieces."""
     size: int = 0
     """Memory of all pieces so far, including those for which there was no room."""
 

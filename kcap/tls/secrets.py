@@ -25,9 +25,7 @@ class Secrets:
     growing: list[GrowingKeyLog] = field(default_factory=list, repr=False)
     """Key logs that programs may still write to; `follow` takes their new lines."""
     _masters: dict[bytes, tuple[bytes, bytes]] = field(default_factory=dict, repr=False)
-    """Session id or ticket -> master secret of a session of TLS 1.2 or earlier, and the random of the ClientHello that created
-    it.
-    """
+    """Session id or ticket -> master secret of a session of TLS 1.2 or earlier, random of the ClientHello that created it."""
     _loaded: list[Any] | None = field(default=None, repr=False)
 
     def __bool__(self) -> bool:
@@ -69,8 +67,7 @@ class Secrets:
 
     def origin(self, client: "Hello", server: "Hello | None") -> bytes | None:
         """The random (32 bytes) of the ClientHello of the connection whose handshake created this session's master secret; None
-        if the key log has the secret, if this handshake created it, or if it is not known.
-        """
+        if the key log has the secret, if this handshake created it, or if it is not known."""
         random = self._found(client, server)[1]
         return random if random != client.random else None
 

@@ -90,8 +90,7 @@ def _snappy_block(data: bytes, limit: int) -> bytes:
 
 def _snappy(data: bytes, limit: int) -> bytes | bytearray:
     """Decompresses the xerial stream that the Java client writes (8 magic bytes, version, compatible version, then int32 length
-    and a raw block, repeated), or one raw block, as some clients write (SnappyInputStream accepts both).
-    """
+    and a raw block, repeated), or one raw block, as some clients write (SnappyInputStream accepts both)."""
     if not data.startswith(_XERIAL):
         return _snappy_block(data, limit)
     out, at = bytearray(), _XERIAL_HEADER

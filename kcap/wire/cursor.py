@@ -66,9 +66,7 @@ class Cursor:
         return bytes(self.buffer[start : start + size])
 
     def read_size(self, *, compact: bool, width: int) -> int:
-        """Reads a length or count: an unsigned varint of it plus one (0 null), or a signed integer of `width` bytes (-1
-        null).
-        """
+        """Reads a length or count: an unsigned varint of it plus one (0 null), or a signed `width`-byte integer (-1 null)."""
         start = self.position
         if compact:
             return self.read_uvarint() - 1

@@ -16,9 +16,8 @@ UNNAMED: Final = re.compile(BINARY.pattern.encode())
 
 
 def _replace(error: UnicodeError) -> tuple[str, int]:
-    """Returns one U+FFFD for what Java replaces with one: an encoded surrogate or its first two bytes. Each byte is a fault in
-    Python.
-    """
+    """Returns one U+FFFD for what Java replaces with one: an encoded surrogate or its first two bytes, each a fault in
+    Python."""
     assert isinstance(error, UnicodeDecodeError)
     at, end = error.start, error.end
     data = error.object[at : at + 3]
@@ -36,16 +35,13 @@ def decode_text(data: bytes | bytearray | memoryview) -> str:
 
 
 def name_text(data: bytes) -> str:
-    """A name in a body. It is masked if it cannot be a name, because it then belongs to a damaged message, which may be a
-    login.
-    """
+    """A name in a body. It is masked if it cannot be one, because its message is then damaged, and may be a login."""
     return MASKED if UNNAMED.search(data) else data.decode(errors="replace")
 
 
 def is_client_id(text: str | None) -> bool:
     """Whether a text can be a client id. One with BINARY characters has a damaged length and includes what follows it: a body
-    that can hold a credential, or the tags before it, begins with a zero.
-    """
+    that can hold a credential, or the tags before it, begins with a zero."""
     return text is None or text.isprintable() or BINARY.search(text) is None
 
 
