@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kcap.reports.findings.logins import common_life, lifetimes
 from tests.reports.findings.tables import START, Row, exchange, found, observed
 
 SECONDS = START // 1_000_000_000
@@ -69,3 +70,23 @@ def test_an_opaque_token_says_nothing() -> None:
     assert row["sentence"].endswith("failed 1 time")
     row = refused("OAUTHBEARER", {("C1", 1, "request"): message(b"n,,\x01auth=Bearer a.b!c.d\x01\x01")})
     assert row["sentence"].endswith("failed 1 time")
+
+
+def test_the_life_that_most_connections_have_in_common() -> None:
+    limit = {"alike": 3, "share": 0.7, "seconds": 1}
+    second = 1_000_000_000
+    assert common_life([10 * second, 10 * second + 5, 10 * second + 9], limit) == 10 * second
+    assert common_life([10 * second, 10 * second], limit) == 0, "too few"
+    assert common_life([second, 5 * second, 10 * second, 10 * second, 20 * second], limit) == 0, "they differ"
+    assert common_life([second // 10] * 5, limit) == 0, "so short a session ends for another reason"
+    assert common_life([], limit) == 0
+
+
+def test_the_longest_session_that_a_server_gives() -> None:
+    """The last message of a login has it; version 0 has none."""
+    rows = [exchange(name, 1 + step, "SaslAuthenticate", at + step / 10, api_version=version, server_ip=server)
+            for at, (name, version, server) in enumerate((("C1", 2, "10.0.0.1"), ("C2", 1, "10.0.0.2"), ("C3", 0, "10.0.0.3")))
+            for step in (0, 1)]  # fmt: skip
+    given = {("C1", 2, "response"): 3_600_000, ("C1", 1, "response"): 0, ("C2", 1, "response"): 5_000, ("C3", 1, "response"): 7}
+    seen = observed(rows, messages={place: {"sessionLifetimeMs": life} for place, life in given.items()})
+    assert lifetimes(seen) == {("10.0.0.1", 9092): 3_600_000, ("10.0.0.2", 9092): 5_000}
