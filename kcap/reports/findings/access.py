@@ -1,4 +1,4 @@
-"""Who may not come in: logins, mechanisms, authorization, TLS, listeners, addresses."""
+"""Access that fails: logins, mechanisms, authorization, TLS, listeners, addresses."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -43,36 +43,39 @@ NO_TOKEN = {
     "OAUTHBEARER": "The client probably had no token: check whether its token endpoint can be reached and accepts the client's "
     "id and secret; its log says which.",
 }
-"""The same of clients that cannot make a token."""
+"""SASL mechanism -> what to check where the client cannot create a token."""
 
 
 LOOKUPS = frozenset({*OPENING, "Metadata", "FindCoordinator", "DescribeCluster", "GetTelemetrySubscriptions"})
 """What clients send before they know, or reach, the broker that they want."""
 LISTING = ("Describe", "ListClient", "ListConfig", "ListGroups", "ListPartition", "ListTransactions")
-"""How the names of APIs begin with which tools of operators ask what there is."""
+"""Beginnings of the names of APIs with which operators' tools list things."""
 ASKING = ("Metadata", "FindCoordinator", "ListOffsets", "OffsetFetch", *LISTING)
-"""The same, and what tools ask for as well as clients before their work."""
+"""The same, and APIs that tools use as well as clients before their work."""
 
 
 def with_mechanism(row: Row) -> str:
-    """How a client logs in, where the capture says it."""
+    """The SASL mechanism of a client as a clause; empty where the capture does not show it."""
     return f" with {row['sasl_mechanism']}" if row["sasl_mechanism"] else ""
 
 
 @rule(
     "authentication-failed-loop", "high", 0.95,
     needs="responses",
-    looks_at="SASL_AUTHENTICATION_FAILED responses of a client, nonces of SCRAM messages and times of OAUTHBEARER tokens; "
-    "connections that the server closes behind a SASL token, as brokers before 1.0 and some of other makers refuse a login",
-    advice="Check user and password (or token) of this client and the broker's credentials for that mechanism.",
-    instead="credentials that were being rotated; for connections closed without a response: a server that was being stopped, "
-    "or that does not take the form of this client's login",
+    looks_at="SASL_AUTHENTICATION_FAILED responses of a client, nonces of SCRAM messages and validity times of OAUTHBEARER "
+    "tokens; connections that the server closes after a SASL token, which is how brokers before 1.0 and some other "
+    "implementations refuse a login",
+    advice="Check the user and password (or token) of this client, and the broker's credentials for that mechanism.",
+    instead="credentials that were being rotated; for connections closed without a response, a server that was being stopped, "
+    "or one that does not accept this form of login",
     sources="KIP-43, KIP-152, RFC 5802, RFC 7628, CVE-2024-56128",
     failures=3,
 )  # fmt: skip
 def authentication_failed_loop(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """A client whose login fails again and again, or that never gets in. With SCRAM messages show whether it repeats the
-    server's nonce: where it does not, no password gets it in. A token of OAUTHBEARER says until when it is valid.
+    """A client whose login fails again and again, or that never gets in.
+
+    SCRAM messages show whether the client repeats the server's nonce: if it does not, no password can succeed. An OAUTHBEARER
+    token contains the time until which it is valid.
     """
     let_in = {call["client_id"] for call in seen.calls if call["outcome"] == "answered" and call["api"] not in OPENING}
     refused = seen.errors(["SASL_AUTHENTICATION_FAILED"], ("client_id", "sasl_mechanism"))
@@ -119,15 +122,15 @@ def authentication_failed_loop(seen: Observed, limit: Mapping[str, float]) -> Fo
 @rule(
     "login-given-up", "high", 0.8,
     needs="requests responses",
-    looks_at="connections that a client closes behind the SaslHandshake response, without a token, though the broker takes the "
-    "mechanism",
-    advice="Look in the client's log: it could not make the first token of its login.",
-    instead="a client that was stopped each time, or a check whether a port takes SASL",
+    looks_at="connections that a client closes after the SaslHandshake response without sending a token, though the broker "
+    "accepts the mechanism",
+    advice="Look in the client's log: it could not create the first token of its login.",
+    instead="a client that was stopped each time; a check whether a port accepts SASL",
     sources="KIP-43",
     connections=3,
 )  # fmt: skip
 def login_given_up(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """A client that cannot go on with its login, as without a Kerberos ticket: the broker never hears why."""
+    """A client that cannot continue its login, for example without a Kerberos ticket. The broker does not learn why."""
     if seen.most_calls("client_id", ("SaslHandshake",)) < limit["connections"]:
         return
     table, links = seen.exchanges, seen.connections
@@ -155,15 +158,16 @@ def login_given_up(seen: Observed, limit: Mapping[str, float]) -> Found:
 @rule(
     "sasl-mechanism-mismatch", "high", 0.95,
     needs="responses",
-    looks_at="UNSUPPORTED_SASL_MECHANISM responses; connections that the broker closes at the first request behind ApiVersions",
+    looks_at="UNSUPPORTED_SASL_MECHANISM responses; connections that the broker closes at the first request after ApiVersions",
     advice="Set sasl.mechanism of the client to one that the listener enables (sasl.enabled.mechanisms), and "
     "security.protocol to SASL_*.",
-    instead="for a client without SASL: an ACL-less proxy or a broker that is shutting down closes connections the same way",
+    instead="for a client without SASL: a proxy without ACLs or a broker that is shutting down closes connections in the same "
+    "way",
     sources="KIP-43, KIP-152",
     closed=3,
 )  # fmt: skip
 def sasl_mechanism_mismatch(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """A mechanism that the broker does not enable, or no SASL where it is required."""
+    """A client whose SASL mechanism the broker does not enable, or that does not use SASL where the listener requires it."""
     for row in seen.prepared(seen.errors(["UNSUPPORTED_SASL_MECHANISM"], ("client_id",))):
         wanted = seen.message(row, "request").get("mechanism")
         offered = seen.message(row, "response").get("mechanisms")
@@ -203,7 +207,7 @@ def sasl_mechanism_mismatch(seen: Observed, limit: Mapping[str, float]) -> Found
             server = server_of(row)
             yield Finding(
                 f"{server} closed {counted(row['n'], 'connection')} of {called(row['client_id'])} at the first request"
-                + (" behind ApiVersions" if row["versions"] else "") + "; the client never began SASL",
+                + (" after ApiVersions" if row["versions"] else "") + "; the client never began SASL",
                 {"client_id": row["client_id"], "server": server}, row["n"],
                 where("outcome == unanswered", client_id=row["client_id"]), row["first_ns"], row["last_ns"], 0,
                 {"closed": row["n"], "closed_of_all": at[row["server_ip"], row["server_port"]]},
@@ -214,20 +218,22 @@ def sasl_mechanism_mismatch(seen: Observed, limit: Mapping[str, float]) -> Found
 @rule(
     "sasl-session-expired", "medium", 0.9,
     needs="responses bodies",
-    looks_at="requests that a client sends on a connection after the lifetime that its SaslAuthenticate response gave, without "
-    "another login, and that the server answers by closing; where no response gives one, connections that it closes as long "
+    looks_at="requests that a client sends after the lifetime in its SaslAuthenticate response, without another login, and at "
+    "which the server closes the connection; if no response has a lifetime, connections that the server closes equally long "
     "after their logins",
     advice="Use a library that logs in again on the connection (KIP-368), or raise connections.max.reauth.ms of the broker and "
-    "the lifetime of tokens. The request at which the broker closes is not served.",
-    instead="a server that was being stopped at that time; where no response gives a lifetime, a proxy that ends connections "
-    "after that time",
+    "the lifetime of tokens. The broker does not serve the request at which it closes.",
+    instead="a server that was being stopped at that time; if no response has a lifetime, a proxy that ends connections after "
+    "that time",
     sources="KIP-368",
     connections=2, alike=3, share=0.7, seconds=1,
 )  # fmt: skip
 def sasl_session_expired(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """A client that does not log in again before its session is over: the broker closes at its next request. SaslAuthenticate
-    v0 has no lifetime: for such clients it is the longest that the server gave others, or what `alike` connections and more
-    have in common.
+    """A client that does not log in again before its SASL session is over, so that the broker closes the connection at its next
+    request.
+
+    SaslAuthenticate v0 has no session lifetime. For such clients, the rule uses the longest lifetime that the server gave
+    others, or one that `alike` or more connections have in common.
     """
     if not any(call["api"] == "SaslAuthenticate" and call["outcome"] == "answered" for call in seen.calls):
         return
@@ -266,7 +272,7 @@ def sasl_session_expired(seen: Observed, limit: Mapping[str, float]) -> Found:
             continue
         how = "" if own else " as other logins there say" if known else ", as its connections suggest"
         yield Finding(
-            f"{server} closed {counted(row['n'], 'connection')} of {called(row['client_id'])} at a request behind the end of "
+            f"{server} closed {counted(row['n'], 'connection')} of {called(row['client_id'])} at a request after the end of "
             f"its SASL session, which lasts {seconds(lasts)}{how}; the client does not log in again",
             {"client_id": row["client_id"], "server": server}, row["n"],
             where("reason in {fin, rst}", picked(row), **{name: row[name] for name in ends}),
@@ -287,17 +293,17 @@ def served_without_login(seen: Observed) -> set[tuple[str, int]]:
     "authorization-denied", "medium", 0.95,
     needs="responses bodies",
     looks_at="*_AUTHORIZATION_FAILED errors",
-    advice="Grant the principal the operation on the resource (kafka-acls.sh), or take the resource out of the "
-    "client's configuration.",
-    instead="a probe of what is allowed",
+    advice="Grant the principal the operation on the resource (kafka-acls.sh), or remove the resource from the client's "
+    "configuration.",
+    instead="a client that probes what it is allowed to do",
     errors=3, seconds=1,
 )  # fmt: skip
 def authorization_denied(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """A principal without a right that its client needs.
+    """A principal that lacks a permission that its client needs.
 
-    Who asks what there is (Metadata, FindCoordinator, Describe...), and is refused fewer than `errors` times or within
-    `seconds`, may be an operator at a tool, or a program that ended at that error: it is a low finding, and worth knowing and
-    no more where all it asks is what tools alone ask.
+    Requests that only look things up (Metadata, FindCoordinator, Describe...) may be those of an operator with a tool, or of a
+    program that ended at the error. If a client gets fewer than `errors` refusals of such requests, or all of them within
+    `seconds`, the finding is low. It is info if all of them are requests that only tools send.
     """
     names = [f"{what}_AUTHORIZATION_FAILED" for what in ("TOPIC", "GROUP", "CLUSTER", "TRANSACTIONAL_ID", "DELEGATION_TOKEN")]
     by: dict[tuple[str, str], list[Row]] = {}
@@ -345,19 +351,20 @@ def resource(seen: Observed, row: Row) -> str | None:
     "tls-plaintext-confusion", "high", 0.9,
     needs="responses beginnings",
     encrypted=True,
-    looks_at="a plaintext request that gets no more than a TLS alert; a ClientHello at a port whose server sends nothing, and "
-    "speaks TLS on no other connection, and how soon that host tries again",
-    advice="Set security.protocol of the client to what the listener speaks (SSL or SASL_SSL against PLAINTEXT or "
-    "SASL_PLAINTEXT). Where the client is a proxy that ends TLS or begins it, the listener behind it must speak what it sends.",
+    looks_at="a plaintext request that gets only a TLS alert; a ClientHello to a port whose server sends nothing back and uses "
+    "TLS on no other connection, and how soon that host tries again",
+    advice="Set security.protocol of the client to what the listener speaks: SSL or SASL_SSL with TLS, PLAINTEXT or "
+    "SASL_PLAINTEXT without. If the client is a proxy that terminates TLS or begins it, the listener behind it must speak what "
+    "the proxy sends.",
     instead="for a ClientHello without a response: a health check or a scanner that tries TLS, another service that closes, or "
     "a server that drops the client for other reasons",
     connections=2, alerts=1,
 )  # fmt: skip
 def tls_plaintext_confusion(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """One side speaks TLS and the other does not.
+    """One side uses TLS and the other does not.
 
-    Kafka's clients connect again within a second or two (reconnect.backoff.max.ms), or later and later. A host whose tries are
-    further apart, and even as those of a clock or few, is a health check or a person: that is worth knowing and no more.
+    Kafka's clients reconnect within a second or two (reconnect.backoff.max.ms), or at growing intervals. A host that tries less
+    often, and either at regular intervals or only a few times, is a health check or a person: that is info.
     """
     groups: dict[tuple[object, ...], Row] = {}
     speak_tls = {
@@ -406,21 +413,23 @@ def tls_plaintext_confusion(seen: Observed, limit: Mapping[str, float]) -> Found
     "wrong-advertised-listener", "high", 0.9,
     needs="responses bodies",
     looks_at="connections that are refused or never answered at addresses that Metadata responses advertise; several brokers "
-    "in a Metadata response with one address; coordinators that clients look up again and again and never connect to",
+    "with one address in a Metadata response; coordinators that clients look up again and again and never connect to",
     advice="Set advertised.listeners of the broker to a name and port that its clients can reach.",
-    instead="a broker that was down while the capture ran, or a firewall; where clients never connect, connections that the "
-    "capture lacks, as one at another broker does",
+    instead="a broker that was down while the capture ran, or a firewall; if clients never connect, connections that are not "
+    "in the capture, for example because it was taken at another broker",
     refused=2, lookups=3, seconds=2, a_second=0.2,
 )  # fmt: skip
 def wrong_advertised_listener(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """Brokers send clients to an address that accepts no connection.
+    """Brokers that send clients to an address that accepts no connection.
 
-    A broker that is down looks alike: its address refuses as well. What tells them apart is a broker that responds at an
-    address that no broker advertises, while the advertised ones are dead. Where some of these work, that may be a load balancer
-    that clients begin at, and the dead one a broker that is down. `localhost` sends each client to its own host.
+    The address of a broker that is down refuses connections as well. The difference is a broker that responds at an address
+    that no broker advertises, while the advertised ones are dead: without it, the finding is info. If some advertised addresses
+    work, it is medium: the unadvertised one may be a load balancer for bootstrap, and the dead one a broker that is down.
+    `localhost` sends each client to its own host.
 
-    A name that does not resolve leaves no packet: the client looks its coordinator up again and again. One address for several
-    brokers, as that of a load balancer, accepts connections and has most requests refused by a broker that they are not for.
+    A name that does not resolve leaves no packet: the client looks up its coordinator again and again. If several brokers
+    advertise one address, such as that of a load balancer, connections are accepted, but most requests reach a broker that they
+    are not meant for, which refuses them.
     """
     brokers = seen.run(seen.brokers)
     advertised = {(row["host"], row["port"]): row for row in brokers}
@@ -509,14 +518,15 @@ def controllers(seen: Observed) -> dict[tuple[str, int], frozenset[int]]:
 @rule(
     "listener-is-controller", "high", 0.9,
     needs="responses messages beginnings bodies",
-    looks_at="connections on which ApiVersions alone gets a response, which offers neither Produce nor Metadata; the listener "
-    "closes at requests that it does not offer",
-    advice="Set bootstrap.servers to a listener of the brokers; controller.listener.names is for brokers and controllers.",
-    instead="a tool that wants the controller (bootstrap.controllers) and was stopped",
+    looks_at="connections on which only ApiVersions gets a response, which offers neither Produce nor Metadata; the listener "
+    "closes the connection at requests that it does not offer",
+    advice="Set bootstrap.servers to a listener of the brokers. The listeners in controller.listener.names are for brokers and "
+    "controllers.",
+    instead="a tool that connects to controllers on purpose (bootstrap.controllers) and was stopped",
     sources="KIP-919, KIP-500",
 )  # fmt: skip
 def listener_is_controller(seen: Observed, _limit: Mapping[str, float]) -> Found:
-    """A client at a controller's listener."""
+    """A client that connects to a controller's listener."""
     used: dict[tuple[str, str, int], set[str]] = {}
     for call in seen.calls:
         if call["reason"] not in ("fin", "rst"):

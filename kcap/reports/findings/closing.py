@@ -1,4 +1,4 @@
-"""Connections that come to nothing: refused, closed before any response or at the same request each time, no Kafka there."""
+"""Connections that fail: refused, closed before any response or at the same request each time, or without Kafka behind them."""
 
 from collections.abc import Mapping, Sequence
 from functools import cache, partial
@@ -43,18 +43,18 @@ NEAR_CLIENT = (
 @rule(
     "closed-at-request", "high", 0.75,
     needs="requests responses",
-    looks_at="connections that a broker closes at the same API of a client, which it hardly ever answers, while it answers "
-    "others",
-    advice="See the broker's log at these times: it names the request that it does not take, such as one larger than "
-    "socket.request.max.bytes (InvalidReceiveException), or one that it cannot read.",
-    instead="a proxy between client and broker that closes; a broker that fails at this request",
+    looks_at="connections of a client that a broker closes at requests of the same API, hardly any of which it answers, while "
+    "it answers other requests",
+    advice="Look in the broker's log at these times for the request that it does not accept, such as one larger than "
+    "socket.request.max.bytes (InvalidReceiveException) or one that it cannot read.",
+    instead="a proxy between client and broker that closes the connection; a broker that fails at this request",
     connections=5, seconds=2, answered=0.2,
 )  # fmt: skip
 def closed_at_request(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Requests at which a broker closes the connection each time.
 
-    The first request of a connection without a response is the one that it closed at; those behind it were not looked at. A
-    Fetch that waits for records is none: nothing was wrong with it until its connection was cut.
+    The broker closed at the first request of a connection that has no response; requests behind it do not count. Nor does a
+    Fetch that waits for records: nothing was wrong with it until its connection was closed.
     """
     if not any(call["reason"] in ("fin", "rst") and call["api"] not in OPENING for call in seen.calls):
         return
@@ -100,20 +100,20 @@ def closed_at_request(seen: Observed, limit: Mapping[str, float]) -> Found:
     "connection-reset", "medium", 0.6,
     needs="requests responses",
     encrypted=True,
-    looks_at="connections in use that a server resets (RST) with requests on the way, while its other connections go on; of "
+    looks_at="connections in use that a server resets (RST) while requests are in flight and its other connections go on; for "
     "TLS without keys, connections whose last packet is such a RST, with data of the client that was never acknowledged",
-    advice="See the broker's log at these times. Where it says nothing, something on the way may have sent the RST, such as a "
-    "firewall, a load balancer or a proxy: in Wireshark compare its TTL (ip.ttl) with that of the server's other packets.",
-    instead="a broker that closes a connection with unread requests, as at a failed request or a limit of connections; where "
-    "TLS hides what was sent, a client that was closing the connection itself",
+    advice="Look in the broker's log at these times. If it has no entry, something on the path may have sent the RST, such as "
+    "a firewall, a load balancer or a proxy: in Wireshark, compare its TTL (ip.ttl) with that of the server's other packets.",
+    instead="a broker that closes a connection with unread requests, for example at a failed request or a limit of "
+    "connections; if TLS hides what was sent, a client that was closing the connection itself",
     sources="RFC 9293 section 3.10.7",
     connections=2, answered=10,
 )  # fmt: skip
 def connection_reset(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """Connections that worked and were reset.
+    """Connections that worked and were then reset.
 
-    A broker that stops ends all of its connections: where others that were open before got a response after the reset, it did
-    not. It may close at a request that it never answers this client: closed-at-request judges these.
+    A broker that stops ends all of its connections. It did not stop if other connections that were open before got a response
+    after the reset. If the broker closes at a request that it never answers for this client, `closed-at-request` reports it.
     """
     yield from sealed_resets(seen, limit)
     if not any(call["reason"] == "rst" and call["api"] not in OPENING for call in seen.calls):
@@ -164,7 +164,7 @@ def connection_reset(seen: Observed, limit: Mapping[str, float]) -> Found:
 
 
 def sealed_resets(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """The same of TLS without keys, where no request is seen: what shows one on the way is data that nothing acknowledged.
+    """`connection_reset` for TLS without keys: data that nothing acknowledged shows that a request was in flight.
 
     A server that closes in order sends a FIN first. One that closes with unread data acknowledges in its RST what it received
     (RFC 9293 section 3.10.7; tcp_send_active_reset of Linux); one that knows nothing of the connection does not.
@@ -215,8 +215,8 @@ def largest_answered(seen: Observed, ip: str, port: int, api: str) -> int:
 
 
 def lives(answered: tuple[int, int] | None, row: Row) -> bool:
-    """Whether a server answered from before the first to behind the last connection that it closed, within a second: one that
-    is shut down or started does not.
+    """Whether a server answered from before the first to after the last connection that it closed, within a second: one that
+    starts or shuts down does not.
     """
     if answered is None:
         return False
@@ -260,19 +260,19 @@ def while_others_went_on(resets: Any, spans: Any) -> Any:
     "closed-at-once", "medium", 0.7,
     needs="beginnings responses",
     looks_at="connections that a server accepts and closes without a response to their ApiVersions request, or soon and before "
-    "the client sends a byte, while it answers others of the same host",
-    advice="See the broker's log for limits (max.connections.per.ip, max.connections, max.connection.creation.rate) "
-    "and what the client's host opens connections for.",
+    "the client sends a byte, while it answers other connections of the same host",
+    advice="Look in the broker's log for limits (max.connections.per.ip, max.connections, max.connection.creation.rate), and "
+    "see what the client's host opens these connections for.",
     instead="a proxy or load balancer without a broker behind it; a listener that is being shut down",
     sources="KIP-308, KIP-402, KIP-511, KIP-612",
     connections=5, seconds=2,
 )  # fmt: skip
 def closed_at_once(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """A server that takes some connections of a host and closes the others before it answers anything.
+    """A server that serves some connections of a host and closes others before it responds to anything.
 
-    They begin with ApiVersions, which brokers answer in every version (KIP-511): another first request may be what they refuse.
-    A broker whose limit is reached closes within moments, often before a client has sent anything; one that closes an idle
-    connection (connections.max.idle.ms) waits for longer than `seconds`.
+    The closed connections begin with ApiVersions, which brokers answer in every version (KIP-511); another first request may
+    itself be what they refuse. A broker that has reached a limit closes within moments, often before a client has sent
+    anything. A broker that closes an idle connection (connections.max.idle.ms) waits for longer than `seconds`.
     """
     if not seen.some_cut_short and ("empty", "syn") not in seen.begun:
         return
@@ -318,19 +318,22 @@ def closed_at_once(seen: Observed, limit: Mapping[str, float]) -> Found:
 @rule(
     "connect-failed", "high", 0.8,
     needs="beginnings",
-    looks_at="connections to ports of Kafka that are refused or never answered, where none of the same host is accepted",
+    looks_at="connections to Kafka ports that are refused or never answered, from hosts of which the server accepts no "
+    "connection",
     advice="See whether a broker listens at that address and port, whether bootstrap.servers is right, and which firewalls are "
-    "between; of a name all addresses that it resolves to (KIP-235).",
-    instead="a broker that was down while the capture ran; a health check or a scanner; where the hosts reach others, one "
-    "of several addresses of a name, which costs time and no more",
+    "on the path. If the client uses a name, check all addresses that it resolves to (KIP-235).",
+    instead="a broker that was down while the capture ran; a health check or a scanner; if the hosts reach other servers, one "
+    "of several addresses of a name, which costs only time",
     sources="RFC 9293 section 3.5",
     connections=3,
 )  # fmt: skip
 def connect_failed(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """A host that cannot connect. Addresses that Metadata responses advertise are left to `wrong-advertised-listener`. Nothing
-    says which program tried: where each of the hosts gets responses of other servers, its clients may have gone on there. So
-    may those of a name with addresses of IPv4 and IPv6, where the port responds by the other: of `localhost` that is worth
-    knowing and no more.
+    """A host that cannot connect to a Kafka port. Addresses that Metadata responses advertise belong to
+    `wrong-advertised-listener`.
+
+    The capture does not show which program tried to connect. The finding is medium if all of the hosts get responses from other
+    servers, since their clients may have continued there. It is also medium if the port responds over the other of IPv4 and
+    IPv6, since a name may have addresses of both; for `localhost`, that is info.
     """
     links = seen.connections
     kafka = {call["server_port"] for call in seen.calls}
@@ -378,16 +381,16 @@ def connect_failed(seen: Observed, limit: Mapping[str, float]) -> Found:
 @rule(
     "answers-nothing", "high", 0.7,
     needs="beginnings responses",
-    looks_at="servers that accept connections and close each at its first request, without a byte in the whole capture; "
-    "whether these begin with a PROXY protocol header",
-    advice="See whether a broker runs behind that address: a proxy or load balancer without one accepts and closes. Then "
-    "compare security.protocol of the clients with the listener.",
-    instead="a listener that wants SASL or TLS and closes without an alert; a broker that does not take the version of the "
-    "first request; one that was being stopped",
+    looks_at="servers that accept connections, close each at its first request and send no byte in the whole capture; whether "
+    "these connections begin with a PROXY protocol header",
+    advice="See whether a broker runs behind that address: a proxy or load balancer without one accepts connections and closes "
+    "them. Then compare security.protocol of the clients with the listener.",
+    instead="a listener that requires SASL or TLS and closes without an alert; a broker that does not accept the version of "
+    "the first request; a broker that was being stopped",
     connections=2, often=5, seconds=1,
 )  # fmt: skip
 def answers_nothing(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """A server that takes connections and answers none: what other rules know of a cause has answers of some kind in it."""
+    """A server that accepts connections and never responds. Rules with a more specific cause need a response of some kind."""
     if not seen.some_cut_short:
         return
     links, table = seen.connections, seen.exchanges
@@ -420,14 +423,14 @@ def answers_nothing(seen: Observed, limit: Mapping[str, float]) -> Found:
 @rule(
     "server-not-kafka", "high", 0.85,
     needs="beginnings",
-    looks_at="servers whose every byte to a Kafka client is no Kafka response",
+    looks_at="servers that send bytes to Kafka clients, none of which belongs to a Kafka response",
     advice="See what listens at that address and port: an HTTP server or proxy, another service, or a load balancer that "
-    "answers for a broker that it does not reach. kcap connections shows the bytes in its columns of skipped bytes.",
-    instead="a capture without the beginning of the responses",
+    "responds in place of a broker that it cannot reach. kcap connections shows the bytes in its columns of skipped bytes.",
+    instead="a capture that lacks the beginning of the responses",
     connections=2, bytes=8,
 )  # fmt: skip
 def server_not_kafka(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """A Kafka client at a server that speaks something else; TLS alerts are left to `tls-plaintext-confusion`."""
+    """A Kafka client whose server speaks another protocol. TLS alerts belong to `tls-plaintext-confusion`."""
     links = seen.connections
     strange = links.filter(
         (links.phase == "kafka") & ~links.tls & (links.began == "syn") & (links.server_captured >= int(limit["bytes"])),

@@ -15,13 +15,16 @@ from kcap.reports.text import count as counted
     "offset-out-of-range", "high", 0.95,
     needs="responses bodies",
     looks_at="OFFSET_OUT_OF_RANGE responses",
-    advice="The offset is older than the log's start (retention) or beyond its end (truncation). Check "
-    "auto.offset.reset, retention and lag.",
-    instead="a consumer that seeks on purpose",
+    advice="The offset is older than the start of the log (retention) or beyond its end (truncation). Check auto.offset.reset, "
+    "retention and lag.",
+    instead="a consumer that seeks there on purpose",
 )  # fmt: skip
 def offset_out_of_range(seen: Observed, _limit: Mapping[str, float]) -> Found:
-    """A consumer at an offset that the log does not have. One that comes back too late is reset once in each partition, and
-    goes on; KafkaJS resets one partition by each response."""
+    """A consumer that fetches at an offset that the log does not have.
+
+    A consumer that comes back too late resets its offset once in each partition and continues: that is low. It is low for
+    KafkaJS too, which resets one partition per response. A client that sends only one Fetch is info: it may be a tool.
+    """
     for row in seen.partition_errors(["OFFSET_OUT_OF_RANGE"], ("client_id", "topic")):
         if row["topic"] in seen.recreated:  # the offsets are those of a log that is gone
             continue
@@ -138,20 +141,21 @@ def ends_in_order(commits: Any, known: Any) -> Any:
 @rule(
     "slow-consumer-fetch", "medium", 0.85,
     needs="responses bodies time",
-    looks_at="the lag that Fetch responses leave, over time; how far commits are behind the end of the log; how "
-    "often and how long a client closes its receive window",
-    advice="Make processing quicker, add members up to the number of partitions, or raise max.poll.records with care.",
-    instead="a consumer that started behind and catches up; a burst of writes",
+    looks_at="the lag in Fetch responses over time; how far commits are behind the end of the log; how often and how long a "
+    "client closes its receive window",
+    advice="Make processing faster, add members up to the number of partitions, or raise max.poll.records with care.",
+    instead="a consumer that started behind and is catching up; a burst of writes",
     lag=100, fetches=3, seconds=5, growth=0.2, stalls=2, kilobytes=16, closed=0.1, milliseconds=500, commits=3, left=0.3,
 )  # fmt: skip
 def slow_consumer(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """A consumer that falls behind, or does not take what was sent to it.
+    """A consumer that falls behind, or that does not read what the broker sent it.
 
-    One that fetches ahead of its work has no lag in its Fetch responses: its commits fall behind. They do where of what the log
-    got between the first and the last of `commits` a share of `left` or more was not committed.
-    A window closes when a receive buffer is full (RFC 9293 section 3.8.6): one that closes after less than the smallest buffer
-    in use has another cause, such as a probe of a middlebox. One that is closed for `milliseconds` and a share of `closed` of
-    the connection's life is a reader that does not read; a reader that catches up fills its buffer now and then.
+    A consumer that fetches ahead of its work has no lag in its Fetch responses: its commits fall behind instead. They do if,
+    between the first and the last of `commits` commits, the share `left` of what was written was not committed.
+
+    A receive window closes when the receive buffer is full (RFC 9293 section 3.8.6). If it closes after less than the smallest
+    buffer in use, the cause is another one, such as a probe of a middlebox. If it is closed for `milliseconds` and for the
+    share `closed` of the connection's life, the reader does not read; a reader that catches up fills its buffer now and then.
     """
     if "Fetch" not in seen.apis and not any(link["stalls"] for link in seen.links):
         return
@@ -216,22 +220,23 @@ def slow_consumer(seen: Observed, limit: Mapping[str, float]) -> Found:
 @rule(
     "fetch-session-churn", "medium", 0.8,
     needs="requests bodies",
-    looks_at="Fetch requests that ask for a new session (epoch 0) and have none (id 0) on a connection that had one before, "
-    "against all of a client",
-    advice="Raise max.incremental.fetch.session.cache.slots of the broker: sessions are evicted, and every fetch "
-    "names all partitions.",
+    looks_at="Fetch requests for a new session (epoch 0) without an old one (id 0) on a connection that had one before, "
+    "compared with all Fetch requests of the client",
+    advice="Raise max.incremental.fetch.session.cache.slots of the broker: sessions are evicted, and every Fetch names all "
+    "partitions.",
     instead="a client that changes its partitions all the time; a library that does not use sessions, such as "
-    "@platformatic/kafka, which takes a slot with each Fetch and so those of others as well",
+    "@platformatic/kafka, which takes a slot with each Fetch and so evicts the sessions of others as well",
     sources="KIP-227",
     sessions=10, share=0.3,
 )  # fmt: skip
 def fetch_session_churn(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Fetch sessions that do not last.
 
-    The first session of a connection is none that was lost: a client that connects anew begins one. A broker without a free
-    slot answers with session id 0. Where it gives another and the client begins anew all the same, the client does not use
-    sessions, and may take all slots itself in the end; only the messages show that: without them, nothing is said against
-    either. A client that replaces a session of its own, as franz-go does when its partitions change, has lost none.
+    The first session of a connection does not count: a client that connects again begins a new one. A broker without a free
+    slot responds with session id 0. If it gives another id and the client still begins a new session each time, the client does
+    not use sessions: that is info, though it may in the end take all slots itself. Only the messages show that: without them,
+    the finding is info and accuses neither side. A client that replaces a session of its own, as franz-go does when its
+    partitions change, has lost none.
     """
     if seen.most_calls(("client_id", "server_ip", "server_port"), ("Fetch",)) < limit["sessions"]:
         return
@@ -274,8 +279,8 @@ def fetch_session_churn(seen: Observed, limit: Mapping[str, float]) -> Found:
             {"new_sessions": new, "fetches": row["n"]}, "info" if unused or unknown else None, None,
             "Look for a version or a setting of the library that uses fetch sessions: every fetch names all partitions."
             if unused
-            else "See sessionId in a response (kcap show): 0 is a broker without a free slot, which "
-            "max.incremental.fetch.session.cache.slots raises; with another the library does not use sessions."
+            else "See sessionId in a response (kcap show). With 0, the broker has no free slot: raise its "
+            "max.incremental.fetch.session.cache.slots. With another id, the library does not use sessions."
             if unknown
             else None,
         )  # fmt: skip
@@ -284,20 +289,21 @@ def fetch_session_churn(seen: Observed, limit: Mapping[str, float]) -> Found:
 @rule(
     "records-read-again", "medium", 0.8,
     needs="requests responses bodies",
-    looks_at="Fetch responses with the records at one offset, again and again on one connection, or behind OffsetFetch "
-    "responses that give the group this offset each time; and no commit beyond it",
-    advice="Read the consumer's log for what it does with the record at that offset: a codec or a format that it cannot read, "
-    "an exception in its code, or more work than max.poll.interval.ms allows. Skip it, or put it into a dead letter queue.",
-    instead="a consumer that is stopped and started before it first commits, that keeps its offsets elsewhere, or that drops "
-    "what it fetched whenever it pauses",
+    looks_at="Fetch responses with records at one offset, again and again on one connection, or after OffsetFetch responses "
+    "that give the group this offset each time; and no commit beyond it",
+    advice="Look in the consumer's log for what it does with the record at that offset: a codec or a format that it cannot "
+    "read, an exception in its code, or more work than max.poll.interval.ms allows. Skip the record, or move it to a dead "
+    "letter queue.",
+    instead="a consumer that is stopped and started before its first commit, that stores its offsets elsewhere, or that drops "
+    "fetched records whenever it pauses",
     times=3, in_place=6, seconds=5,
 )  # fmt: skip
 def records_read_again(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Groups that read from the same record again and again.
 
-    A client may fetch ahead of what it could not process, so that commits tell how far it came. A group that has never
-    committed may do without commits: of those only what is never fetched beyond counts. Frameworks that seek back to the record
-    that failed (DefaultErrorHandler of Spring for Apache Kafka: ten times at once) and then leave it out are through with it.
+    A client may fetch ahead of a record that it cannot process, so commits show how far it came. A group that has never
+    committed may not use commits; for it, only records count that it never fetches beyond. Frameworks that seek back to a
+    failed record (DefaultErrorHandler of Spring for Apache Kafka: ten times at once) and then skip it have passed it.
     """
     times = int(limit["times"])
     if not any(call["api"] in OFFSETS for call in seen.calls):
@@ -351,15 +357,15 @@ def records_read_again(seen: Observed, limit: Mapping[str, float]) -> Found:
 @rule(
     "old-message-format", "low", 0.85,
     needs="responses bodies",
-    looks_at="batches of message format 0 or 1 in Fetch responses of version 4 and later, which give what the log holds",
+    looks_at="batches of message format 0 or 1 in Fetch responses of v4 and later, which show what the log contains",
     advice="Raise log.message.format.version (message.format.version of the topic), upgrade the producers, and let old "
-    "segments expire: Kafka 4.0 writes format 2 alone.",
-    instead="segments of a time before an upgrade, which go with retention",
+    "segments expire: Kafka 4.0 writes only format 2.",
+    instead="segments from before an upgrade, which expire with retention",
     sources="KIP-98, KIP-724",
     fetches=3,
 )  # fmt: skip
 def old_message_format(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """Topics whose log holds old message formats."""
+    """Topics whose log contains old message formats."""
     if all((flow["oldest"] if flow["oldest"] is not None else 2) >= 2 for flow in seen.flows_of("Fetch")):
         return
     parts = seen.parts

@@ -1,7 +1,7 @@
-"""What follows from a time in which a broker was away: requests that its clients gave up, batches without a certain end.
+"""Effects of a time in which a broker was away: requests that its clients gave up, batches without a known result.
 
-In: rows of the rules `request-timeout` and `retries-duplicate`. Out: what of them such a time explains, and one finding of each
-broker. Law: a wait of which another part is the longer one is none of it.
+In: rows of the rules `request-timeout` and `retries-duplicate`. Out: the part of them that such a time explains, as one finding
+for each broker. Law: a wait whose longer part lies elsewhere is not explained by it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,8 +16,8 @@ from kcap.reports.text import count as counted
 LATE: Final = "outcome == unanswered or error == REQUEST_TIMED_OUT or flags == late"
 """Display filter of requests that are not answered in time."""
 AWAY: Final = (
-    "See what happened to that broker ({}): its clients did what they are set to. Where they must not fail meanwhile, "
-    "request.timeout.ms and delivery.timeout.ms say how long they wait."
+    "See what happened to that broker ({}): its clients did what they are configured to do. If they must not fail meanwhile, "
+    "see request.timeout.ms and delivery.timeout.ms, which set how long they wait."
 )
 """The next step where the time in which a broker was away explains it."""
 REPLICAS_SURE: Final = 0.7
@@ -124,7 +124,7 @@ def last_tries(seen: Observed) -> dict[str, int]:
 
 
 def batches_together(seen: Observed, rows: Sequence[Row]) -> tuple[list[Finding], list[Row]]:
-    """Findings of batches without a certain end of several clients of a broker that was away, and the rows of the others."""
+    """Findings on batches without a known result of several clients of a broker that was away, and the rows of the others."""
     found: list[Finding] = []
     rest: list[Row] = []
     for one, some in by_absence(rows, seen.once(absences)):
@@ -134,8 +134,8 @@ def batches_together(seen: Observed, rows: Sequence[Row]) -> tuple[list[Finding]
             continue
         count, records = (sum(row[name] or 0 for row in some) for name in ("n", "records"))
         finding = Finding(
-            f"{count} batches of {len(clients)} clients ({named(clients)}) had no certain end before others followed, "
-            f"while {one.words}; without idempotence they may stand in the log twice",
+            f"{count} batches of {len(clients)} clients ({named(clients)}) had no known result when others followed, "
+            f"while {one.words}; without idempotence they may be in the log twice",
             {"server": one.server, "client_ids": clients}, count, "api == Produce", *times_of(some), 0,
             {"batches": count, "records": records, "clients": len(clients)},
         )  # fmt: skip
@@ -144,7 +144,7 @@ def batches_together(seen: Observed, rows: Sequence[Row]) -> tuple[list[Finding]
 
 
 def by_absence(rows: Sequence[Row], away: Sequence[Absence]) -> list[tuple[Absence | None, list[Row]]]:
-    """Batches without a certain end by the broker that was away when they were sent or waited; None for others."""
+    """Batches without a known result by the broker that was away when they were sent or waited; None for others."""
     spans: dict[str, Absence] = {}
     for one in away:
         known = spans.get(one.server, one)

@@ -1,8 +1,8 @@
 """TLS handshakes that failed: certificates that were not accepted, client certificates, versions and ciphers.
 
-The first alert of a connection is the evidence (RFC 5246 section 7.2.2, RFC 8446 section 6.2); what comes behind it is a
-reaction. Alerts do not name their cause in detail, and implementations choose among them: what is said goes no further than the
-alert does. Connections with exchanges are no failed handshakes.
+The first alert of a connection is the evidence (RFC 5246 section 7.2.2, RFC 8446 section 6.2); what follows it is a reaction.
+Alerts do not name their cause in detail, and implementations choose among them: findings claim no more than the alert does.
+Connections with exchanges are no failed handshakes.
 """
 
 from collections import Counter
@@ -19,8 +19,8 @@ from kcap.reports.text import count as counted
 
 CERTIFICATE_ALERTS: Final = {
     "unknown_ca": "does not trust the issuer of",
-    "certificate_expired": "says that it is not the time of validity of",
-    "certificate_revoked": "says that the issuer revoked",
+    "certificate_expired": "rejects the validity dates of",
+    "certificate_revoked": "reports that the issuer revoked",
     "unsupported_certificate": "cannot use the type of",
     "bad_certificate": "does not accept",
     "certificate_unknown": "does not accept",
@@ -28,7 +28,7 @@ CERTIFICATE_ALERTS: Final = {
 """Alerts about the peer's certificate, and what their sender does."""
 REQUIRED: Final = "certificate_required"
 PARAMETER_ALERTS: Final = {
-    "protocol_version": "no TLS version that it takes",
+    "protocol_version": "no TLS version that it supports",
     "insufficient_security": "no cipher suite that is strong enough for it",
     "handshake_failure": "no cipher suite, group or signature algorithm that both have",
     "no_application_protocol": "no application protocol (ALPN) that both have",
@@ -73,7 +73,7 @@ def failed(seen: Observed) -> list[Row]:
 
 
 def probes(rows: Sequence[Row], limit: Mapping[str, float]) -> Iterator[Finding]:
-    """Clients that tried too seldom to be Kafka's, which try again until they are stopped: one finding a server and alert."""
+    """Clients that tried too seldom to be Kafka's, which try again until they are stopped: one finding per server and alert."""
     seldom = (row for row in rows if row["tries"] < limit["connections"])
     for (*_, alert), some in rows_by(seldom, ("server_ip", "server_port", "alert")).items():
         server, count = server_of(some[0]), sum(row["n"] for row in some)
@@ -87,7 +87,7 @@ def probes(rows: Sequence[Row], limit: Mapping[str, float]) -> Iterator[Finding]
 
 
 def of(seen: Observed, side: str, alerts: Collection[str], *, hello: bool | None = None) -> list[Row]:
-    """Those whose first alert is one of these from this side; `hello`: behind a ServerHello, or before any."""
+    """Failed handshakes whose first alert is one of these, from this side; `hello`: after a ServerHello, or before any."""
     return [
         row for row in seen.once(failed)
         if row["by"] == side and row["alert"] in alerts and (hello is None or (row["tls_version"] is not None) is hello)
@@ -118,13 +118,14 @@ def certificate(subject: str | None, owner: str) -> str:
     "tls-certificate-refused", "high", 0.95,
     needs="beginnings",
     encrypted=True,
-    looks_at="a client's first alert behind the server's certificate: unknown_ca, bad_certificate and the like, or in "
-    "TLS 1.3 without keys a record of the length of an alert in place of its Finished",
+    looks_at="the first alert of a client after the server's certificate (unknown_ca, bad_certificate and the like); in TLS "
+    "1.3 without keys, a record of the length of an alert in place of the client's Finished",
     advice="Put the issuer of the broker's certificate into the client's truststore (ssl.truststore.location, "
-    "ssl.ca.location); for bad_certificate and certificate_unknown compare also the host name that the client connects to with "
-    "the certificate's names (ssl.endpoint.identification.algorithm), and its dates.",
-    instead="bad_certificate and certificate_unknown say only that the client does not accept it: issuer, host name, dates or "
-    "signature; an encrypted alert may be about anything else in the server's part of the handshake",
+    "ssl.ca.location). For bad_certificate and certificate_unknown, also check the certificate's dates, and compare its names "
+    "with the host name that the client connects to (ssl.endpoint.identification.algorithm).",
+    instead="bad_certificate and certificate_unknown only mean that the client does not accept the certificate, for its "
+    "issuer, host name, dates or signature; an encrypted alert may be about anything else in the server's part of the "
+    "handshake",
     sources="RFC 8446 section 6.2, RFC 5246 section 7.2.2",
 )  # fmt: skip
 def tls_certificate_refused(seen: Observed, _limit: Mapping[str, float]) -> Found:
@@ -135,7 +136,7 @@ def tls_certificate_refused(seen: Observed, _limit: Mapping[str, float]) -> Foun
         yield finding(row, sentence, None if row["alert"] not in ("bad_certificate", "certificate_unknown") else 0.9)
     for row in of(seen, "client", (ENCRYPTED,), hello=True):
         server = server_of(row)
-        yield finding(row, f"a client at {row['client_ip']} probably does not accept the certificate of {server}: behind it, "
+        yield finding(row, f"a client at {row['client_ip']} probably does not accept the certificate of {server}: after it, "
                            "the client ends the handshake", 0.7)  # fmt: skip
 
 
@@ -144,10 +145,10 @@ def tls_certificate_refused(seen: Observed, _limit: Mapping[str, float]) -> Foun
     needs="beginnings",
     encrypted=True,
     looks_at="a server's alert about the client's certificate: certificate_required, bad_certificate, unknown_ca and the like",
-    advice="Give the client a certificate (ssl.keystore.location, ssl.certificate.location) that an issuer in the broker's "
-    "truststore signed, or set ssl.client.auth of the listener to none or requested.",
-    instead="without the client's Certificate message (TLS 1.3 encrypts it) nothing tells a missing certificate from one that "
-    "is not accepted, unless the alert is certificate_required",
+    advice="Give the client a certificate (ssl.keystore.location, ssl.certificate.location) signed by an issuer in the "
+    "broker's truststore, or set ssl.client.auth of the listener to none or requested.",
+    instead="a missing certificate and a refused one look the same without the client's Certificate message (TLS 1.3 encrypts "
+    "it), unless the alert is certificate_required",
     sources="RFC 8446 section 4.4.2.4",
 )  # fmt: skip
 def tls_client_certificate_refused(seen: Observed, _limit: Mapping[str, float]) -> Found:
@@ -166,16 +167,16 @@ def tls_client_certificate_refused(seen: Observed, _limit: Mapping[str, float]) 
     "tls-nothing-in-common", "high", 0.9,
     needs="beginnings",
     encrypted=True,
-    looks_at="a server's alert in place of its hello: protocol_version, handshake_failure and the like; a client's "
-    "protocol_version or handshake_failure behind the server's hello",
-    advice="Compare ssl.enabled.protocols and ssl.cipher.suites of client and listener, and the type of the broker's key (RSA, "
-    "ECDSA) with the suites; for unrecognized_name the name that the client connects to.",
-    instead="a server whose keystore holds no usable key refuses every client with handshake_failure",
+    looks_at="a server's alert in place of its ServerHello (protocol_version, handshake_failure and the like); a client's "
+    "protocol_version, insufficient_security, handshake_failure or illegal_parameter alert after the ServerHello",
+    advice="Compare ssl.enabled.protocols and ssl.cipher.suites of client and listener, and check that the suites match the "
+    "type of the broker's key (RSA, ECDSA). For unrecognized_name, check the name that the client connects to.",
+    instead="a server without a usable key in its keystore, which refuses every client with handshake_failure",
     sources="RFC 8446 section 4.1.1",
     connections=2,
 )  # fmt: skip
 def tls_nothing_in_common(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """A client and a broker without a common TLS version or cipher."""
+    """A client and a broker that have no TLS version or cipher suite in common."""
     refused = of(seen, "server", PARAMETER_ALERTS, hello=False)
     yield from probes(refused, limit)
     for row in refused:
@@ -195,11 +196,12 @@ def tls_nothing_in_common(seen: Observed, limit: Mapping[str, float]) -> Found:
     encrypted=True,
     looks_at="any other alert that ends a connection before its first exchange; whether the connection begins with a PROXY "
     "protocol header",
-    advice="See the logs of the side that sent the alert; the meaning of the alert stands in connections.tls_alerts.",
-    instead="an alert in the middle of a connection whose traffic could not be decrypted or is no Kafka",
+    advice="Look in the log of the side that sent the alert. The column tls_alerts of the table connections has the meaning of "
+    "the alert.",
+    instead="an alert in the middle of a connection whose traffic could not be decrypted, or is not Kafka",
 )  # fmt: skip
 def tls_handshake_failed(seen: Observed, _limit: Mapping[str, float]) -> Found:
-    """A handshake that failed for another reason."""
+    """A TLS handshake that failed for a reason that no other rule reports."""
     elsewhere = {id(row) for row in (
         *of(seen, "client", CERTIFICATE_ALERTS), *of(seen, "client", (ENCRYPTED,), hello=True),
         *of(seen, "server", {REQUIRED, *CERTIFICATE_ALERTS}), *of(seen, "server", PARAMETER_ALERTS, hello=False),
@@ -221,18 +223,18 @@ def tls_handshake_failed(seen: Observed, _limit: Mapping[str, float]) -> Found:
     "tls-short-connections", "medium", 0.6,
     needs="beginnings",
     encrypted=True,
-    looks_at="TLS connections of a host to a usual port of Kafka, without keys: every one ends within seconds of a whole "
+    looks_at="TLS connections without keys from a host to a usual port of Kafka: each ends within seconds of a complete "
     "handshake, and the next begins",
-    advice="Read the client's log for authentication errors at these times; with the keys of the sessions (--tls-keylog) kcap "
-    "says how each ended. The table tls_turns has the number and sizes of their requests and responses.",
-    instead="a login that fails (SASL_SSL) looks so, and so do a request that the broker refuses, a client certificate that "
-    "TLS 1.3 refuses behind the handshake, a program that makes a client for each task, and a health check",
+    advice="Look in the client's log for authentication errors at these times. With the keys of the sessions (--tls-keylog), "
+    "kcap shows how each ended. The table tls_turns has the number and sizes of their requests and responses.",
+    instead="all of these look the same: a login that fails (SASL_SSL), a request that the broker refuses, a client "
+    "certificate that TLS 1.3 refuses after the handshake, a program that creates a client for each task, and a health check",
     sources="KIP-43, KIP-152",
     connections=20, a_second=0.5, life=5,
 )  # fmt: skip
 def tls_short_connections(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """Encrypted connections that all end soon after they began, again and again. Which side ended one says nothing: a client
-    that was refused closes as well, and servers close first where a close_notify alert says that the client is done.
+    """Encrypted connections that all end soon after they begin, again and again. Which side closes is no evidence: a refused
+    client closes as well, and servers close first after a close_notify alert with which the client ends.
     """
     if all(link["phase"] != "tls" for link in seen.links):
         return

@@ -38,11 +38,11 @@ and go stop no other.
 @rule(
     "rebalance-loop", "high", 0.9,
     needs="responses bodies",
-    looks_at="generations of a classic group (JoinGroup) or member epochs of a KIP-848 group (ConsumerGroupHeartbeat) or a "
-    "streams group (StreamsGroupHeartbeat), and which of its members come to stay",
-    advice="See who leaves and joins. A member that leaves by itself and comes back misses max.poll.interval.ms: raise it or "
-    "lower max.poll.records. Members that come and go with deployments: group.instance.id (KIP-345), cooperative assignors "
-    "(KIP-429).",
+    looks_at="generations of a classic group (JoinGroup), or member epochs of a KIP-848 group (ConsumerGroupHeartbeat) or "
+    "streams group (StreamsGroupHeartbeat), and which members stay",
+    advice="See which members leave and join. A member that leaves by itself and comes back misses max.poll.interval.ms: raise "
+    "it or lower max.poll.records. For members that come and go with deployments, use group.instance.id (KIP-345) or "
+    "cooperative assignors (KIP-429).",
     instead="a rolling restart or scaling while the capture ran",
     sources="KIP-62, KIP-345, KIP-429, KIP-848, KIP-1071",
     rebalances=5, seconds_each=60, of_one=3, beyond=4, again=2, consumer_seconds=15, alone=10, alone_seconds=10,
@@ -50,12 +50,14 @@ and go stop no other.
 def rebalance_loop(seen: Observed, limit: Mapping[str, float]) -> Found:
     """A group that rebalances again and again.
 
-    Members that start one after the other make a generation each: it is a loop from `beyond` generations more than that on.
-    In a rolling restart or a deployment the new members stay, with cooperative assignors in two generations each (KIP-429): in
-    a loop `again` members or more that joined when others had left are gone as well, or generations have no such cause.
-    One consumer at a time disturbs no other, but where `alone` of them follow each other that often, each joins anew.
-    Workers of Kafka Connect join again with each connector or task that is made or changed: of their groups members that come
-    and go count.
+    Members that start one after the other cause a generation each, so a loop has at least `beyond` generations more than
+    members. In a rolling restart or a deployment, the new members stay, and with cooperative assignors each takes two
+    generations (KIP-429). In a loop, `again` or more members that joined after others had left are gone as well, or the
+    generations have no member that comes or goes as their cause.
+
+    A consumer that is alone in its group disturbs no other. If `alone` of them follow each other, `alone_seconds` or less apart
+    on average, the finding is low: each joins anew. Workers of Kafka Connect also join again when a connector or task is
+    created or changed, so for their groups only members that come and go count.
     """
     if seen.most_calls("group_id", MOVING) < limit["rebalances"]:
         return
@@ -145,8 +147,8 @@ def one_by_one(rows: Sequence[Row], limit: Mapping[str, float]) -> Found:
 
 
 ANEW: Final = (
-    "Make one consumer for the life of the process, and poll it again and again: one that is made and closed for each poll "
-    "joins its group anew, which takes longer than to read. Or see why the process ends and is started again."
+    "Create one consumer for the life of the process, and poll it again and again. A consumer that is created and closed for "
+    "each poll joins its group each time, which takes longer than reading. Or see why the process ends and is started again."
 )
 """The next step where each member of a group is followed by another."""
 
@@ -160,17 +162,18 @@ def most_of_groups(seen: Observed, table: Any, value: Any) -> dict[tuple[str, st
 @rule(
     "rebalance-slow", "medium", 0.85,
     needs="requests responses bodies",
-    looks_at="Heartbeats of a member that get REBALANCE_IN_PROGRESS again and again while it does not join, and JoinGroup "
-    "requests of others that wait meanwhile; JoinGroup and SyncGroup requests that still wait when the capture ends",
-    advice="All members wait for the one that is late: its program works on what its last poll returned. Lower "
-    "max.poll.records, or use cooperative assignors (KIP-429) or the consumer protocol (KIP-848), in which the others go on.",
-    instead="a member that was stopped for a while, such as by garbage collection; a client library that does not join again",
+    looks_at="Heartbeat requests of a member that get REBALANCE_IN_PROGRESS again and again while it does not join, and "
+    "JoinGroup requests of others that wait meanwhile; JoinGroup and SyncGroup requests that still wait when the capture ends",
+    advice="All members wait for the late one, whose program works on the records of its last poll. Lower max.poll.records, or "
+    "use cooperative assignors (KIP-429) or the consumer protocol (KIP-848), with which the others continue.",
+    instead="a member that was stopped for a while, for example by garbage collection; a client library that does not join "
+    "again",
     sources="KIP-62, KIP-429, KIP-848",
     seconds=5, heartbeats=2,
 )  # fmt: skip
 def rebalance_slow(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """A rebalance that waits for a member which knows of it and goes on with its work, or that still waits for a member when
-    the capture ends.
+    """A rebalance that waits for a member that knows of it and continues its work, or that still waits for a member when the
+    capture ends.
     """
     unfinished: frozenset[str] = frozenset()
     if any(call["api"] in JOINS and call["reason"] == "capture_end" for call in seen.calls):
@@ -225,10 +228,10 @@ def rebalance_slow(seen: Observed, limit: Mapping[str, float]) -> Found:
 @rule(
     "commit-storm", "medium", 0.9,
     needs="requests",
-    looks_at="OffsetCommit requests a second of each member of a group, against the records that the client fetched, or the "
-    "offsets that its commits moved over, and against its Fetch requests that brought records",
-    advice="Commit once a poll or by time (enable.auto.commit, auto.commit.interval.ms), not after every record.",
-    instead="a short burst of work that really needs a commit after each record; kafka-go, which commits so unless "
+    looks_at="OffsetCommit requests per second of each member of a group, compared with the records that the client fetched or "
+    "the offsets that its commits moved over, and with its Fetch requests that returned records",
+    advice="Commit once per poll or by time (enable.auto.commit, auto.commit.interval.ms), not after every record.",
+    instead="a short burst of work that really needs a commit after each record; kafka-go, which commits in this way unless "
     "CommitInterval is set",
     sources="auto.commit.interval.ms of Kafka's consumer configurations (5 s)",
     commits=50, a_second=20, a_record=0.5, a_fetch=1.5, interval_s=5, many=250,
@@ -236,11 +239,11 @@ def rebalance_slow(seen: Observed, limit: Mapping[str, float]) -> Found:
 def commit_storm(seen: Observed, limit: Mapping[str, float]) -> Found:
     """A client that commits after every record.
 
-    Automatic commits come every 5 s (`interval_s`). A storm that outlasts such an interval commits a hundred times where
-    one would do. A shorter burst of fewer commits than `many`, which automatic commits make in 20 minutes, is worth knowing and
-    no more; so is a commit for each Fetch with records, where these come one at a time: AckMode.BATCH of Spring for Apache
-    Kafka, its default, commits once a poll. Clients that fetch ahead have many more records than they are through with: the
-    committed offsets show how far.
+    Automatic commits come every 5 s (`interval_s`), so a storm that lasts longer commits a hundred times instead of once. A
+    shorter burst with fewer than `many` commits, which automatic commits make in 20 minutes, is info. So is about one commit
+    per Fetch with records: Spring for Apache Kafka by default (AckMode.BATCH) commits once per poll, and records may arrive one
+    at a time. Clients that fetch ahead have many more records than they have processed: the committed offsets show how far they
+    are.
     """
     fetched = seen.calls_by("client_id", ("Fetch",))
     for (client, group), calls in seen.calls_by(("client_id", "group_id"), ("OffsetCommit",)).items():
@@ -302,15 +305,16 @@ def committers(seen: Observed) -> dict[tuple[str | None, str | None], int]:
 @rule(
     "commit-failed", "medium", 0.9,
     needs="responses bodies",
-    looks_at="errors of OffsetCommit",
-    advice="ILLEGAL_GENERATION and UNKNOWN_MEMBER_ID: the member had lost its partitions before it committed; records are read "
-    "twice. Look at rebalances and max.poll.interval.ms.",
+    looks_at="ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID, REBALANCE_IN_PROGRESS, STALE_MEMBER_EPOCH and OFFSET_METADATA_TOO_LARGE "
+    "responses to OffsetCommit and TxnOffsetCommit",
+    advice="With ILLEGAL_GENERATION and UNKNOWN_MEMBER_ID, the member had lost its partitions before it committed, so records "
+    "are read twice. Look at rebalances and max.poll.interval.ms.",
     instead="for errors of membership: one rebalance at an unlucky moment, or a coordinator that stood still for longer than "
-    "the members' sessions (broker-stall)",
+    "the members' session timeout (broker-stall)",
     failures=3,
 )  # fmt: skip
 def commit_failed(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """Commits that the coordinator refuses."""
+    """Offset commits that the coordinator refuses."""
     names = [
         "ILLEGAL_GENERATION",
         "UNKNOWN_MEMBER_ID",
@@ -335,19 +339,17 @@ def commit_failed(seen: Observed, limit: Mapping[str, float]) -> Found:
 @rule(
     "poll-stall", "medium", 0.75,
     needs="requests bodies",
-    looks_at="members that leave their group and join it again on the same connection (LeaveGroup, or member epoch -1 of "
-    "groups in which the broker assigns: KIP-848, share groups, streams groups)",
-    advice="The consumer did not poll within max.poll.interval.ms: raise it, lower max.poll.records, or process in another "
-    "thread.",
+    looks_at="members that leave their group and join it again on the same connection (LeaveGroup, or member epoch -1 in "
+    "groups whose broker assigns: KIP-848, share and streams groups)",
+    advice="The consumer did not poll within max.poll.interval.ms: raise it, lower max.poll.records, or process records in "
+    "another thread.",
     instead="an application that unsubscribes and subscribes again",
     sources="KIP-62, KIP-800, KIP-848, KIP-932, KIP-1071",
     stalls=2,
 )  # fmt: skip
 def poll_stall(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """Members that leave because they do not poll, and come back.
-
-    One that its group does not know when it leaves had been given up before: its session was over, as that of a process that
-    was stopped.
+    """Members that leave because they do not poll, and come back. A member that its group no longer knows when it leaves does
+    not count: its session had expired, as that of a stopped process does.
     """
     joins = seen.calls_by("group_id", ("JoinGroup",))
     again = any(
@@ -382,7 +384,7 @@ def poll_stall(seen: Observed, limit: Mapping[str, float]) -> Found:
         who = {"client_id": row["client_id"], "group_id": row["group_id"]}
         yield Finding(
             f"{called(row['client_id'])} left group {row['group_id']} {counted(row['n'], 'time')} and came back, "
-            f"{seconds(row['away_ns'])} later in all" + (f"; it said: {reason}" if reason else ""),
+            f"away for {seconds(row['away_ns'])} in all" + (f"; its reason: {reason}" if reason else ""),
             who, row["n"], where(f"api in {{LeaveGroup, JoinGroup, {', '.join(HEARTBEATS)}}}", **who), row["first_ns"],
             row["last_ns"], int(row["away_ns"]), {"stalls": row["n"], "away_ns": row["away_ns"]},
             None if row["n"] >= limit["stalls"] else "info", 0.95 if "poll" in (reason or "") else None,
@@ -394,7 +396,7 @@ LIVING: Final = (
 )  # fmt: skip
 """APIs by which a member of a group shows that it lives, or that it leaves."""
 UNKNOWN: Final = ("UNKNOWN_MEMBER_ID", "FENCED_MEMBER_EPOCH")
-"""Errors of a request of a member that the group has given up."""
+"""Errors of a request of a member that the group has removed."""
 LATE_NS: Final = 1_000_000_000
 """A member that waits for a response as long as this is not silent meanwhile: its coordinator is."""
 
@@ -402,27 +404,25 @@ LATE_NS: Final = 1_000_000_000
 @rule(
     "member-lost", "medium", 0.8,
     needs="requests bodies",
-    looks_at="members of classic groups that send nothing for `seconds` without having left, in which time the group comes to "
-    "a generation without them; members of groups in which the broker assigns that send nothing for `consumer_seconds` "
-    "until it comes to a later epoch; members of any group that send nothing for `seconds` and are not known when they come "
-    "back. The time in which a member waits for a response does not count, nor does a member whose coordinator takes no "
-    "connections",
+    looks_at="members of classic groups that send nothing for `seconds` without having left, until the group has a generation "
+    "without them; members of groups whose broker assigns that send nothing for `consumer_seconds` until a later epoch; "
+    "members of any group that send nothing for `seconds` and are unknown when they come back. The time in which a member "
+    "waits for a response does not count, nor does a member whose coordinator accepts no connections",
     advice="See whether the process was killed (out of memory, SIGKILL without a grace period), paused (garbage collection, "
-    "CPU limits), cut off, or at work for longer than its session (KafkaJS sends heartbeats between records alone): a consumer "
-    "that closes leaves its group. Up to the session timeout its partitions have no reader: session.timeout.ms says how long "
-    "that is.",
-    instead="members that do not leave on purpose, such as static members (group.instance.id) and Kafka Streams; a LeaveGroup "
+    "CPU limits), cut off, or busy for longer than its session (KafkaJS sends heartbeats only between records). A consumer "
+    "that closes leaves its group; otherwise its partitions have no reader until session.timeout.ms is over.",
+    instead="members that by design do not leave, such as static members (group.instance.id) and Kafka Streams; a LeaveGroup "
     "that is not in the capture",
     sources="KIP-62, KIP-345, KIP-848, KIP-932, KIP-1071",
     seconds=6, consumer_seconds=15,
 )  # fmt: skip
 def member_lost(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """Members that went silent, and that their groups gave up.
+    """Members that went silent and that their groups removed.
 
-    A classic generation is complete when all members have joined or were given up. Where the broker assigns, a member may be
-    behind the group's epoch, so that it has to miss three heartbeats of 5 s before a later one, or to hear that it is unknown;
-    or it misses as many, and the epoch goes on meanwhile without another that joins or leaves.
-    A coordinator that stands still or is restarted gives members up that could not reach it: these are not at fault.
+    A classic generation is complete when every member has joined or was removed. In groups whose broker assigns, a member may
+    be behind the group's epoch. So it must miss three heartbeats of 5 s before a later epoch, or before a response that it is
+    unknown; or it misses as many while the epoch advances and no other member joins or leaves. A coordinator that stands still
+    or is restarted removes members that could not reach it: these are not reported.
     """
     if not seen.apis.intersection(("JoinGroup", *HEARTBEATS)):
         return
@@ -485,8 +485,8 @@ def member_lost(seen: Observed, limit: Mapping[str, float]) -> Found:
 
 
 def silent_for_long(seen: Observed, lost: dict[str, list[Row]]) -> dict[str, list[Row]]:
-    """Those that sent nothing for as long as the session timeout of their client, where a JoinGroup request shows that one:
-    one that does not join in a rebalance is given up as well, and sends heartbeats meanwhile (rebalance-slow).
+    """The members that sent nothing for the session timeout of their client, where a JoinGroup request shows it: a member that
+    does not join a rebalance is removed as well, but sends heartbeats meanwhile (rebalance-slow).
     """
     table = seen.exchanges
     joins = table.filter(table.api == "JoinGroup", table.group_id.isin(sorted(lost)))

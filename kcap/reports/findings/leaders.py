@@ -55,16 +55,17 @@ METADATA_READ = 8
 @rule(
     "leader-change", "medium", 0.85,
     needs="requests responses bodies",
-    looks_at="time from the response with a leadership error until the client asks the leader of the same partition again",
+    looks_at="time from a response with a leadership error until the client's next request to the leader of the same partition",
     advice="Lower metadata.max.age.ms or retry.backoff.ms, or upgrade: newer clients learn the new leader from the error "
-    "itself (KIP-951).",
-    instead="a broker that was down: the partition had no leader for that time",
+    "response (KIP-951).",
+    instead="a broker that was down, so that the partition had no leader for that time",
     sources="KIP-951",
     seconds=5,
 )  # fmt: skip
 def leader_change(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """Clients that take long to follow a partition to its new leader, from the response with the error on: a broker that is cut
-    off from its controller sends it late. What one broker alone serves before and behind its restart did not move.
+    """Clients that take long to follow a partition to its new leader. The time counts from the response with the error, which a
+    broker that is cut off from its controller sends late. A partition that one broker alone serves, before and after its
+    restart, did not move.
     """
     if not seen.errors_of_partitions.intersection(MOVED):
         return
@@ -105,16 +106,16 @@ def leader_change(seen: Observed, limit: Mapping[str, float]) -> Found:
 @rule(
     "isr-shrink", "medium", 0.85,
     needs="responses messages bodies",
-    looks_at="Metadata responses that name fewer in-sync replicas than replicas, until the capture ends",
-    advice="See which broker is missing or lags (UnderReplicatedPartitions, kafka-topics.sh --describe "
+    looks_at="Metadata responses with fewer in-sync replicas than replicas, up to the end of the capture",
+    advice="See which broker is missing or lags behind (UnderReplicatedPartitions, kafka-topics.sh --describe "
     "--under-replicated-partitions).",
     instead="a broker that was restarting; a reassignment that was adding replicas",
     sources="KIP-966",
     seconds=3,
 )  # fmt: skip
 def isr_shrink(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """Partitions whose replicas are not all in sync. A broker that answered before and after, and not meanwhile, was restarted:
-    that is worth knowing and no more, and so is one that stood still or was away until then.
+    """Partitions whose replicas are not all in sync. The finding is info if the missing broker responded before and after but
+    not meanwhile, so that it was restarted, or if it stood still or was away until then.
     """
     if not seen.has_messages or "Metadata" not in seen.apis:
         return
@@ -224,9 +225,10 @@ def without_connections(seen: Observed, node: int) -> list[Row]:
 @rule(
     "hot-broker", "low", 0.7,
     needs="requests responses peers",
-    looks_at="bytes of Produce and Fetch by broker",
-    advice="Spread leaders: kafka-leader-election.sh --election-type preferred, or reassign partitions; look at skewed keys.",
-    instead="a capture that was taken beside one broker and shows little of the others",
+    looks_at="bytes of Produce and Fetch, by broker",
+    advice="Spread the leaders (kafka-leader-election.sh --election-type preferred), or reassign partitions. Also look for "
+    "skewed keys.",
+    instead="a capture that was taken at one broker and shows little of the others",
     megabytes=10, share=0.8, brokers=3,
 )  # fmt: skip
 def hot_broker(seen: Observed, limit: Mapping[str, float]) -> Found:
@@ -255,17 +257,17 @@ def hot_broker(seen: Observed, limit: Mapping[str, float]) -> Found:
 @rule(
     "coordinator-moves", "medium", 0.8,
     needs="responses bodies",
-    looks_at="NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE and COORDINATOR_LOAD_IN_PROGRESS responses by group",
+    looks_at="NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE and COORDINATOR_LOAD_IN_PROGRESS responses, by group",
     advice="See why the leader of the group's partition of __consumer_offsets moves: broker restarts, elections, offline "
     "partitions.",
-    instead="a broker that had just started: its clients find it again by themselves",
+    instead="a broker that had just started; its clients find it again by themselves",
     errors=3, coordinators=2, seconds=5, each=2,
 )  # fmt: skip
 def coordinator_moves(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """Groups whose coordinator moves or is not there.
+    """Groups whose coordinator moves or is not available.
 
-    Each client learns of a move by an error or two (`each`), as in a rolling restart, where it goes from broker to broker.
-    Moves around the time in which a broker was away follow from that.
+    A client learns of a move from one or two errors (`each`), as in a rolling restart, in which the coordinator goes from
+    broker to broker: that is info. So are moves around the time in which a broker was away, which follow from that.
     """
     if not any(call["error"] in NO_COORDINATOR for call in seen.calls):
         return
@@ -308,15 +310,16 @@ def coordinator_moves(seen: Observed, limit: Mapping[str, float]) -> Found:
 @rule(
     "acks-risk", "medium", 0.7,
     needs="requests responses bodies",
-    looks_at="Produce with acks=0 or acks=1 to topics whose leaders moved while the capture ran",
-    advice="Set acks=all (and enable.idempotence=true): what a leader took alone is lost when the next one did not have it.",
+    looks_at="Produce requests with acks=0 or acks=1 to topics whose leaders moved while the capture ran",
+    advice="Set acks=all (and enable.idempotence=true): records that only one leader took are lost if the next leader did not "
+    "have them.",
     instead="data that may be lost, such as metrics",
     sources="KIP-98, KIP-679",
     errors=3,
 )  # fmt: skip
 def acks_risk(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """Producers that do not wait for replicas, while leaders move. What one broker alone serves before and behind its restart
-    did not move.
+    """Producers that do not wait for replicas while leaders move. A partition that one broker alone serves, before and after
+    its restart, did not move.
     """
     if not seen.errors_of_partitions.intersection(MOVED):
         return
@@ -344,16 +347,16 @@ def acks_risk(seen: Observed, limit: Mapping[str, float]) -> Found:
 @rule(
     "version-refused", "high", 0.9,
     needs="responses",
-    looks_at="UNSUPPORTED_VERSION responses, to ApiVersions where the client tries no older version; requests after which the "
-    "broker closes the connection, of versions that it does not name, or that newer releases took away and it never answers; "
+    looks_at="UNSUPPORTED_VERSION responses, also to ApiVersions if the client tries no older version; requests at which the "
+    "broker closes the connection, in versions that it does not list, or that newer releases removed and it never answers; "
     "Java clients that have no version of Produce and Fetch in common with a broker",
-    advice="kcap versions says which API and version it is and which releases take it; upgrade the older side (KIP-896).",
-    instead="a feature that a client tries and does without",
+    advice="kcap versions shows the API and version, and which releases support it. Upgrade the older side (KIP-896).",
+    instead="a feature that a client tries and can do without",
     sources="KIP-35, KIP-896, KAFKA-18659",
     refused=3,
 )  # fmt: skip
 def version_refused(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """Requests in versions that the broker does not take."""
+    """Requests in versions that the broker does not support."""
     if all(call["error"] != "UNSUPPORTED_VERSION" and call["reason"] not in ("fin", "rst") for call in seen.calls):
         return
     table = seen.exchanges
@@ -384,9 +387,9 @@ def version_refused(seen: Observed, limit: Mapping[str, float]) -> Found:
 
 
 def strangers(seen: Observed) -> Found:
-    """Clients that have no version of Produce and Fetch in common with a broker, as both say in ApiVersions.
+    """Clients that have no version of Produce and Fetch in common with a broker, as both show in ApiVersions.
 
-    A Java client says its name since ApiVersions v3, which such a broker refuses first.
+    A Java client sends its name since ApiVersions v3, which such a broker refuses first.
     """
     known = [call for call in seen.calls_of(api="ApiVersions") if call["client_id"] is not None]
     refused = {(call["client_id"], server_of(call)) for call in known if call["error"] == "UNSUPPORTED_VERSION"}

@@ -18,7 +18,7 @@ from kcap.reports.findings.observed import RESPONSES_READ, Observed, Row
 OTHER_NONCE: Final = (
     "; its final message has another nonce than the server gave, which no password makes right",
     "Upgrade the client: brokers verify the nonce since 3.7.2, 3.8.1 and 3.9.0 (CVE-2024-56128), and refuse clients that "
-    "repeat it wrongly, such as librdkafka before 2.6.1, whatever the password. Whether that is right nothing here says.",
+    "repeat it wrongly, such as librdkafka before 2.6.1, whatever the password. The messages do not show whether it is right.",
 )
 """Of SCRAM logins with a wrong nonce: words and advice."""
 RENEW: Final = (
@@ -26,7 +26,7 @@ RENEW: Final = (
     "reached, and whether its clock and that of the endpoint are right."
 )
 """Advice where a token has expired."""
-CLOCKS: Final = "Compare the clocks of the token endpoint, the client and the broker: the token is of a time to come."
+CLOCKS: Final = "Compare the clocks of the token endpoint, the client and the broker: the token is not valid yet."
 """Advice where a token is not valid yet."""
 BEARER: Final = b"auth=Bearer "
 SECOND_NS: Final = 1_000_000_000

@@ -20,18 +20,18 @@ BATCH = (*PLACE, "base_offset", "records", "bytes", "max_timestamp_ms", "produce
 @rule(
     "records-lost", "critical", 0.9,
     needs="requests responses bodies",
-    looks_at="offsets in Produce responses: leaders of a partition that give the same offset to different batches",
-    advice="Records of one of the two batches are in no log any more: write again what must not be missing. Then set acks=all, "
-    "min.insync.replicas of 2 or more and unclean.leader.election.enable=false for this topic, and see which broker stopped or "
-    "handed its partitions over at that time.",
-    instead="a topic that was deleted and created again where the capture does not show it",
+    looks_at="offsets in Produce responses: leaders of a partition that gave the same offset to different batches",
+    advice="Records of one of the two batches are no longer in any log: write again those that must not be missing. Then set "
+    "acks=all, min.insync.replicas of 2 or more and unclean.leader.election.enable=false for this topic, and see which broker "
+    "stopped or handed over its partitions at that time.",
+    instead="a topic that was deleted and created again, if the capture does not show that",
     sources="KIP-101, KIP-966",
 )  # fmt: skip
 def records_lost(seen: Observed, _limit: Mapping[str, float]) -> Found:
     """Acknowledged records that a new leader does not have.
 
-    A leader alone acknowledges a batch with acks=1. Where the next leader had not copied it, that one gives its offsets to
-    other records, and the first leader removes the batch when it follows (KIP-101).
+    With acks=1, the leader alone acknowledges a batch. If the next leader had not copied the batch, it gives the same offsets
+    to other records, and the first leader removes its batch when it becomes a follower (KIP-101).
     """
     places = {(call["server_ip"], call["server_port"]) for call in seen.calls if call["api"] == "Produce"}
     if len(places) < 2:

@@ -151,7 +151,7 @@ def these(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def connected(rows: Sequence[Mapping[str, Any]]) -> str:
-    """The same for the exchanges of these connections."""
+    """A condition that the exchanges of these connections meet; empty where they are many."""
     if len(rows) > CONNECTED_MOST:
         return ""
     return f"connection in {{{', '.join(sorted(quoted(row['connection']) for row in rows))}}}"
@@ -192,7 +192,7 @@ def picking_parts(seen: "Observed", parts: Any, *keys: str) -> Callable[..., str
 
 
 def erring(seen: "Observed", names: Sequence[str]) -> str:
-    """A condition that an exchange has one of these errors, of which those are named that there are."""
+    """A condition that an exchange has one of these errors; it names those that the capture has."""
     there = seen.errors_of_partitions | {call["error"] for call in seen.calls}
     one, *more = [name for name in names if name in there] or names
     return f"error in {{{', '.join((one, *more))}}}" if more else f"error == {one}"

@@ -1,4 +1,4 @@
-"""The network between clients and brokers: how far, and what is lost on the way."""
+"""The network between clients and brokers: round trips, losses and interruptions."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,17 +15,17 @@ from kcap.reports.text import size
 
 SEALED = " (TLS without keys)"
 UNREAD = 0.6
-"""How often TLS that nothing can read is Kafka's."""
+"""How often TLS without keys is Kafka's."""
 CLIENTS, BROKERS, HIDDEN = "its brokers", "the other brokers", f"its servers{SEALED}"
 """Connections of clients, of brokers and controllers among each other, and TLS whose exchanges nothing can read: what stands at
 the other end."""
 PATH = "See the path between the hosts: routes, firewalls, security groups and NAT, and whether the peer's host is up"
-CERTIFICATE = "Where large packets alone are lost (MTU), handshakes end at the certificate"
+CERTIFICATE = "If only large packets are lost (MTU), handshakes stop at the certificate"
 WAITS = "Until request.timeout.ms is over, a client waits for the responses of a host that is gone."
 NO_ALPN = "00_"
 """How the first part of a JA4 fingerprint ends whose client offers no application protocol (ALPN)."""
 UNFILLED = 3
-"""From one hole in so many on that nothing fills, the holes are taken for packets that the capture lost."""
+"""If at least one hole in so many is never filled, the holes are taken for packets that the capture lost."""
 REPEATS = 3
 """Segments that were sent again on such a connection: one or two are sent again at any time (RFC 8985)."""
 STALL_NS = 1_000_000_000
@@ -38,28 +38,28 @@ LARGE = (
 )
 """Advice where what is small comes through."""
 QUEUES = (
-    "Packets wait in long queues on the way: look for a link, a shaper, a VPN or a limit of the host or instance that carries "
-    "less than is sent, and for what else fills it. Compression (compression.type) and larger batches send less."
+    "Packets wait in long queues on the path: look for a link, a traffic shaper, a VPN or a limit of the host or instance that "
+    "carries less than is sent, and for what else fills it. Compression (compression.type) and larger batches send less."
 )
 """Advice where acknowledgements come late of data that was not lost."""
 LOSSY = (
-    "Look for loss on the path before an interruption: a segment that is lost again waits twice as long each time (RFC 6298). "
-    "Interface errors, full queues, duplex and MTU are what loses single packets."
+    "Look for loss on the path first, and only then for an interruption: each time that a segment is lost again, the wait "
+    "doubles (RFC 6298). Interface errors, full queues, duplex and MTU are what loses single packets."
 )
 """Advice where other connections between the hosts lost segments as well."""
 REORDERED = 10
-"""From so many segments out of order for one that was repeated on, the order is taken for that of the capture or the path:
-where packets are lost, some are lost behind the capture point, which sees them twice."""
+"""With so many segments out of order for one that was repeated, the capture or the path is taken to have reordered them: where
+packets are lost, some are lost behind the capture point, which sees them twice."""
 
 
 @rule(
     "slow-network", "medium", 0.9,
     needs="responses requests",
-    looks_at="shortest round trip between client and broker; how late data is acknowledged that was sent again and had not "
-    "been lost (D-SACK)",
+    looks_at="the shortest round trip between client and broker; how late retransmitted data is acknowledged that had not been "
+    "lost (D-SACK)",
     advice="Place the client nearer to the brokers (client.rack, KIP-392), or raise batch.size, linger.ms and fetch "
     "sizes to save round trips.",
-    instead="a client that is meant to be far away; where acknowledgements come late, a host that stands still now and then",
+    instead="a client that is meant to be far away; if acknowledgements are late, a host that stands still now and then",
     sources="RFC 6298, section 2 (round trips above 1 s are rare), RFC 2883",
     milliseconds=20, most_seconds=10, connections=2, usual_seconds=1, spread=3,
     late_milliseconds=400, late_connections=3, late_segments=10, late_seconds=2, late_times=10, needless=0.8, late=0.7,
@@ -67,10 +67,12 @@ where packets are lost, some are lost behind the capture point, which sees them 
 def slow_network(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Clients that are far from their brokers.
 
-    A way has one length: connections between the same two hosts whose shortest round trips differ by more than `spread`, and
-    round trips that hardly any network has, are more likely packets whose times are not in order. Round trips also grow: where
-    at least the part `needless` of what was sent again came twice, on `late_connections` over `late_seconds`, and was
-    acknowledged `late_milliseconds` late, `late_times` the shortest round trip, packets waited in queues on the way.
+    A path has one length. The finding is info if the shortest round trips of connections between the same two hosts differ by
+    more than `spread`, or are longer than those of almost any network: packets whose times are not in order are more likely.
+
+    Round trips also grow if packets wait in queues on the path. The rule reports that if at least the part `needless` of the
+    retransmitted segments arrived twice, and acknowledgements were late by `late_milliseconds`, and by `late_times` the
+    shortest round trip, on `late_connections` over `late_seconds`.
     """
     yield from queued(seen, limit)
     by: dict[str, list[Row]] = {}
@@ -191,22 +193,24 @@ def quickest_response(seen: Observed) -> dict[str, int]:
     needs="requests",
     encrypted=True,
     between_brokers=True,
-    looks_at="data segments that TCP sent again or that came out of order, those that filled a hole a round trip after it, and "
-    "what receivers report of holes and of bytes that came twice (SACK, D-SACK), by host of clients, and of brokers among each "
-    "other; of TLS without keys those of clients that offer no ALPN, as Kafka's do",
-    advice="Look for loss on the path: interface errors, full queues, duplex, MTU. Each lost segment costs a round "
-    "trip to 200 ms.",
-    instead="a capture point that saw packets twice and out of order; for TLS without keys another protocol than Kafka",
+    looks_at="data segments that TCP retransmitted or that came out of order, those that filled a hole a round trip later, and "
+    "holes and duplicates that receivers report (SACK, D-SACK), by host of clients and between brokers; TLS without keys if "
+    "the client offers no ALPN, which Kafka's clients do not",
+    advice="Look for loss on the path: interface errors, full queues, duplex, MTU. Each lost segment costs between a round "
+    "trip and 200 ms.",
+    instead="a capture point that saw packets twice and out of order; for TLS without keys, another protocol than Kafka",
     segments=10, share=0.004, holes=2,
 )  # fmt: skip
 def retransmission_bound(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Hosts whose packets are lost on the way.
 
-    Repeated segments alone prove no loss, since tail loss probes repeat them as well (RFC 8985); what a receiver says by D-SACK
-    to have come twice was not lost. Holes prove it: those that a capture behind the loss sees as segments out of order, filled
-    a round trip later, and those that a receiver reports by SACK wherever the capture was taken. A hole that nothing fills is a
-    packet that the capture lost: those of a connection with missing bytes prove nothing, and neither do segments out of order
-    next to which hardly one was sent again for a loss: receive queues of a network card and several paths reorder as well.
+    Retransmitted segments alone prove no loss, since tail loss probes repeat segments as well (RFC 8985). Segments that a
+    receiver reports as duplicates (D-SACK) were not lost. Holes prove loss: a capture behind the loss sees segments out of
+    order that fill a hole a round trip later, and receivers report holes (SACK) wherever the capture was taken.
+
+    A hole that nothing fills is a packet that the capture lost, so connections with missing bytes prove nothing. Neither do
+    segments out of order with hardly any retransmission for a loss: receive queues of a network card and several paths reorder
+    as well.
     """
     missing = seen.quality["gaps"]
     stalled = {name: Counter[tuple[str, str]]() for name in ("packets", "retransmitted", "sacked")}
@@ -308,17 +312,17 @@ def stalled_connections(seen: Observed) -> list[Row]:
     encrypted=True,
     between_brokers=True,
     looks_at="connections on which one side sends data again and again, up to their end, while the other acknowledges nothing "
-    "more, or reports a hole (SACK) that nothing fills; of clients, of brokers among each other, and TLS without keys of "
-    "clients that offer no ALPN",
+    "more or reports a hole (SACK) that nothing fills; of clients, between brokers, and TLS without keys if the client offers "
+    "no ALPN",
     advice=f"{PATH}.",
-    instead="a capture that lacks the acknowledgements, such as of one of several paths; for TLS without keys another protocol "
-    "than Kafka",
+    instead="a capture that lacks the acknowledgements, for example those of one of several paths; for TLS without keys, "
+    "another protocol than Kafka",
     sources="RFC 9293, RFC 6298, RFC 2018",
     idle_seconds=5, bytes=1000, connections=2,
 )  # fmt: skip
 def data_not_acknowledged(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """Data that the path drops, or that a host which is down no longer takes; what the connections have in common may hint at
-    the cause.
+    """Data that the path drops, or that a host no longer takes because it is down. What the connections have in common may hint
+    at the cause.
     """
     rows = seen.once(stalled_connections)
     if not rows:
@@ -357,26 +361,27 @@ def data_not_acknowledged(seen: Observed, limit: Mapping[str, float]) -> Found:
     needs="requests responses",
     encrypted=True,
     between_brokers=True,
-    looks_at="how long data stayed without an acknowledgement though it was sent again, on connections that went on "
-    "afterwards, of clients, of brokers among each other, and TLS without keys of clients that offer no ALPN; what other "
-    "connections got meanwhile",
+    looks_at="how long data stayed without an acknowledgement despite retransmissions, on connections that went on afterwards, "
+    "of clients, between brokers, and TLS without keys if the client offers no ALPN; what other connections got meanwhile",
     advice="Look at the path between the two hosts at that time (links, switches, firewalls, VPNs, their failover), and "
-    "whether the other host or virtual machine stood still: a process that is stopped or slow does not keep its kernel from "
-    "acknowledging.",
-    instead="a host or virtual machine that stood still; a capture that lacks the acknowledgements; for TLS without keys "
+    "whether the other host or virtual machine stood still. A process that is stopped or slow does not explain it: its kernel "
+    "still acknowledges.",
+    instead="a host or virtual machine that stood still; a capture that lacks the acknowledgements; for TLS without keys, "
     "another protocol than Kafka",
     sources="RFC 9293, RFC 6298",
     seconds=1, segments=2, beside=0.4, losses=5, share=0.004, lossy=0.2, needless=0.5,
 )  # fmt: skip
 def path_interrupted(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """Data between two hosts that nothing acknowledges for `seconds` and more, until a segment that was sent again is.
+    """Data between two hosts that nothing acknowledges for `seconds` or longer, until a retransmitted segment is acknowledged.
 
-    Each timeout is twice the one before (RFC 6298 section 5.5): for the first half of the time at least nothing came through.
-    Where other connections of the two hosts got responses in that half, it is not the whole path; where other hosts got some,
-    it is not the broker. Where other connections of the host lost `losses` segments and a `share` of their packets, some
-    segment is lost several times now and then: that is worth knowing and no more. Where the receiver reports more than the part
-    `needless` of what was sent again to have come twice (D-SACK), data came through, late: long queues on the way delay
-    acknowledgements by more than a retransmission timeout. Hosts that one server is cut off from at one time are one finding.
+    Each timeout is twice the one before (RFC 6298 section 5.5), so for at least the first half of the time nothing came
+    through. If other connections of the two hosts got responses in that half, it is not the whole path; if other hosts got
+    some, it is not the broker. Hosts that one server is cut off from at the same time are one finding.
+
+    If other connections of the host lost `losses` segments and a `share` of their packets, now and then a segment is lost
+    several times: that is info. If the receiver reports that more than the part `needless` of the retransmitted segments
+    arrived twice (D-SACK), the data came through late and the rule is silent: long queues on the path delay acknowledgements by
+    more than a retransmission timeout.
     """
     by = together(interrupted(seen, limit))
     for rows in by:
@@ -515,8 +520,8 @@ def hint_of(some: list[Row], through: Row, side: str, limit: Mapping[str, float]
     if side == "client" and quiet >= limit["idle_seconds"] * 1e9 and latest > min(row["open_ns"] for row in some):
         return Hint(
             f" after {seconds(quiet)} and more without a request, while other connections worked",
-            "A firewall, NAT or load balancer between them may have dropped idle connections without a word: let "
-            "connections.max.idle.ms of the client be below its timeout, or switch TCP keepalive on.", quiet_ns=quiet,
+            "A firewall, NAT or load balancer between them may have dropped idle connections silently: set "
+            "connections.max.idle.ms of the client below its timeout, or switch on TCP keepalive.", quiet_ns=quiet,
         )  # fmt: skip
     least = min((row["least"] if side == "client" else row["server_pending"] or row["last"]) or 0 for row in some)
     if len(some) >= limit["connections"] and least >= limit["bytes"] and 0 < most < least:
@@ -528,7 +533,7 @@ def hint_of(some: list[Row], through: Row, side: str, limit: Mapping[str, float]
     if side == "client" and len(some) >= limit["connections"] and not any(row["server_captured"] for row in some):
         return Hint(
             ": it accepted them, and never acknowledged a byte", "Another host may accept connections in the name of the "
-            "broker, such as a load balancer, a SYN proxy or a NAT gateway that has no way to it; or a firewall lets SYN alone "
+            "broker, such as a load balancer, a SYN proxy or a NAT gateway that has no path to it; or a firewall lets only SYN "
             f"pass. {WAITS}",
         )  # fmt: skip
     return Hint()

@@ -15,8 +15,8 @@ from kcap.reports.findings.observed import PLACE, SERVER, Observed, Row
 from kcap.reports.recorded import functions
 
 OUTAGE: Final = (
-    "See why that server was away (broker-unavailable): what waits for a leader or a coordinator there ends when another has "
-    "taken over."
+    "See why that server was away (broker-unavailable): requests that wait for a leader or a coordinator there continue when "
+    "another broker has taken over."
 )
 """Advice for what took long while a server was away."""
 SHORTEST_NS: Final = 1_000_000_000
@@ -30,14 +30,15 @@ def not_accepted(links: Any) -> Any:
 
 
 def failing(links: Any) -> Any:
-    """The same of connections to a server in an outage: a FIN of the client follows what the capture lacks."""
+    """`not_accepted` of connections to a server in an outage, without those that end with a FIN: the capture lacks their
+    packets."""
     return not_accepted(links) & (links.ended != "fin")
 
 
 def refused_runs(seen: Observed) -> list[Row]:
     """Servers that responded, with the longest time from one refused connection to the last before it accepts again: n, tries
     (a SYN that is sent again is one more), refused (others were not answered), hosts, client_ip, first_ns, last_ns and seen_ns,
-    its last response before. One that responds meanwhile on connections that it has is none of them.
+    its last response before. Servers that respond meanwhile on other connections are left out.
     """
     links = seen.every_link
     order = {"group_by": list(SERVER), "order_by": ["first_ns", "connection"]}
@@ -128,7 +129,7 @@ def restarted(seen: Observed) -> Any:
 
 def leaders_moved(seen: Observed, errors: Sequence[str]) -> Any:
     """The partitions of `parts` with one of these errors of leadership whose leaders moved: those of `restarted` and of
-    `not_yet_led` did not, and what servers refuse that stand for several brokers tells nothing of leaders.
+    `not_yet_led` did not, and refusals at an address that stands for several brokers show nothing about leaders.
     """
     from kcap.reports.findings.addresses import elsewhere  # for captures with such errors
 

@@ -20,9 +20,9 @@ SOON_NS: Final = 1_000_000_000
 TOGETHER_NS: Final = 100_000_000
 """A program that ends closes its connections within this time."""
 OWN_TIMEOUT: Final = (
-    "The client's own time-out ends these requests, while the broker may still wait for records or has just responded; no "
-    "packet has to be late for that. Leave it at several times fetch.max.wait.ms (request.timeout.ms; some libraries derive "
-    "both from one setting)."
+    "The client's own timeout ends these requests while the broker may still wait for records or has just responded; no packet "
+    "has to be late for that. Set it to several times fetch.max.wait.ms (request.timeout.ms; some libraries derive both from "
+    "one setting)."
 )
 """Advice for a client that does not wait for what it asks for."""
 
@@ -30,11 +30,11 @@ OWN_TIMEOUT: Final = (
 @rule(
     "in-flight-saturated", "info", 0.7,
     needs="requests responses",
-    looks_at="Produce requests whose response comes while four behind them on the connection have none yet "
+    looks_at="Produce requests whose response arrives while four requests behind them on the connection have none yet "
     "(max.in.flight.requests.per.connection is 5 by default)",
     advice="The producer waits for responses, not for records: larger batches (batch.size, linger.ms, compression.type) carry "
     "more in each request.",
-    instead="a producer that pipelines on purpose and is quick enough",
+    instead="a producer that pipelines on purpose and is fast enough",
     requests=100, share=0.5, in_flight=5,
 )  # fmt: skip
 def in_flight_saturated(seen: Observed, limit: Mapping[str, float]) -> Found:
@@ -66,13 +66,13 @@ def in_flight_saturated(seen: Observed, limit: Mapping[str, float]) -> Found:
     "large-message-stall", "medium", 0.75,
     needs="requests responses",
     looks_at="time from the first to the last byte of large requests and responses",
-    advice="Send smaller batches (batch.size, max.partition.fetch.bytes), compress them, or give large messages connections of "
-    "their own: all that follows on the connection waits.",
+    advice="Send smaller batches (batch.size, max.partition.fetch.bytes), compress them, or give large messages separate "
+    "connections: everything behind them on a connection waits.",
     instead="a network that is slow for everything; a receiver that does not read (slow-consumer-fetch)",
     messages=3, kilobytes=500, milliseconds=500,
 )  # fmt: skip
 def large_message_stall(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """Large messages that take long to pass."""
+    """Large messages that take long to transfer."""
     table = seen.exchanges
     size, took = int(limit["kilobytes"] * 1000), int(limit["milliseconds"] * 1e6)
     if all(max(call["most_request_bytes"] or 0, call["most_response_bytes"] or 0) < size for call in seen.calls):
@@ -101,8 +101,8 @@ def large_message_stall(seen: Observed, limit: Mapping[str, float]) -> Found:
 
 
 MEANT: Final = (
-    "This client is configured to wait (fetch.min.bytes, fetch.max.wait.ms), for fewer and larger responses. Where its records "
-    "are wanted sooner, lower them."
+    "This client is configured to wait (fetch.min.bytes, fetch.max.wait.ms), for fewer and larger responses. If its records "
+    "are needed sooner, lower them."
 )
 """Advice where records wait for others."""
 
@@ -110,21 +110,22 @@ MEANT: Final = (
 @rule(
     "long-poll-misconfigured", "low", 0.75,
     needs="requests responses bodies",
-    looks_at="Fetch responses without records that come at once, and Fetch responses with records that min_bytes held back; "
-    "connections that the client, or the other side, closes each time as long behind a Fetch request, before its response",
-    advice="Leave fetch.max.wait.ms at 500 and fetch.min.bytes at 1: the broker answers as soon as there is a record, and "
-    "waits where there is none.",
-    instead="a client that must poll in very short intervals; where connections are closed, a program that is started again at "
-    "once, or a proxy with such a time-out",
+    looks_at="Fetch responses without records that come at once; Fetch responses with records that min_bytes held back; "
+    "connections that the client or the other side closes each time equally long after a Fetch request, before its response",
+    advice="Leave fetch.max.wait.ms at 500 and fetch.min.bytes at 1: the broker then responds as soon as there is a record, "
+    "and waits if there is none.",
+    instead="a client that must poll at very short intervals; if connections are closed, a program that is restarted at once, "
+    "or a proxy with such a timeout",
     fetches=200, a_second=50, empty=0.8, wait_ms=20, held_ms=3000, held=3, timeouts=5, room_ms=100,
 )  # fmt: skip
 def long_poll_misconfigured(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """Consumers that ask all the time, let records wait, or do not wait themselves for as long as they let the broker wait: no
-    more than `room_ms` above it. A time-out has one length, so that `timeouts` of them and more end alike. A consumer that
-    leaves its group is closed by its program: that is none. What is between may have a time-out as well, and closes connections
-    on which a Fetch waits for records and no byte passes.
+    """Consumers that poll all the time, that let records wait, or whose own timeout is no more than `room_ms` longer than the
+    time that they let the broker wait.
 
-    Libraries wait for one byte unless they are configured otherwise: that records wait is then meant, and worth knowing.
+    A timeout has a fixed length, so `timeouts` or more connections must end after the same time. A consumer that leaves its
+    group is closed by its program and does not count. A device between client and broker may have a timeout as well, and close
+    connections on which a Fetch waits for records and no byte passes. Libraries wait for one byte unless they are configured
+    otherwise: if records wait for more, that is meant, and the finding is info.
     """
     yield from own_timeouts(seen, limit)
     if any(call["api"] == "Fetch" and call["reason"] in ("fin", "rst") for call in seen.calls):
@@ -191,8 +192,8 @@ def own_timeouts(seen: Observed, limit: Mapping[str, float]) -> Found:
 def left_behind(seen: Observed, room_ns: int) -> list[Row]:
     """Connections that a client closes while a Fetch has no response, no later than `room_ns` behind the time that it lets the
     broker wait, with the next to the same server soon behind: client_id, after_ns (from the request), wait_ns, first_ns,
-    last_ns. Who has the records that it wants closes sooner than in a tenth of that time, and a program that ends closes others
-    as well.
+    last_ns. A client that has the records that it wants closes sooner than in a tenth of that time, and a program that ends
+    closes others as well.
     """
     if not any(call["api"] == "Fetch" for call in seen.calls):
         return []
@@ -227,13 +228,13 @@ def leaving(seen: Observed) -> dict[tuple[str | None, str], list[int]]:
 
 
 def left_meanwhile(row: Row, times: Sequence[int]) -> bool:
-    """Whether one of these times lies behind the last request of a connection, and not later than soon behind its end."""
+    """Whether one of these times is after the last request of a connection, and no more than SOON_NS after its end."""
     at = bisect_left(times, row["first_ns"])
     return at < len(times) and times[at] <= row["last_ns"] + SOON_NS
 
 
 def usual_polls(seen: Observed) -> dict[str | None, float]:
-    """Client -> what nine in ten of its Fetch requests take to which it gets a response, at most, ns."""
+    """Client -> the 90th percentile of the latency of its answered Fetch requests, ns."""
     polls = seen.exchanges.filter(seen.exchanges.api == "Fetch", seen.exchanges.outcome == "answered")
     polls = polls.inner_join(seen.connections.select("connection", "closed_ns"), "connection")
     polls = polls.filter((polls.response_first_ns <= polls.closed_ns).fill_null(True))
@@ -255,18 +256,18 @@ def ending(seen: Observed, polls: Any) -> Any:
     "stuck-partition", "medium", 0.85,
     needs="responses bodies time",
     looks_at="partitions whose last stable offset stands still below the high watermark in Fetch responses",
-    advice="Find the open transaction (kafka-transactions.sh find-hanging); readers with isolation.level=read_committed get "
+    advice="Find the open transaction (kafka-transactions.sh find-hanging). Consumers with isolation.level=read_committed get "
     "nothing behind it.",
     instead="a long transaction that is meant to be one",
     sources="KIP-664",
     seconds=5, fetches=3,
 )  # fmt: skip
 def stuck_partition(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """Partitions of which readers of committed records get no more.
+    """Partitions in which consumers with read_committed get no more records.
 
-    The longest time between two Fetch requests does not count: the clock of the capture may have been set forward meanwhile. An
-    offset that the capture shows to be the beginning of a transaction is low: hanging-transaction, long-transaction and
-    transaction-timed-out say whose it is.
+    The longest time between two Fetch requests does not count: the clock of the capture may have been set forward in it. If the
+    capture shows that a transaction began at that offset, the finding is low: `hanging-transaction`, `long-transaction` and
+    `transaction-timed-out` name its transactional id.
     """
     if all((flow["behind"] or 0) <= 0 for flow in seen.flows_of("Fetch")):
         return

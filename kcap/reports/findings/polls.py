@@ -1,6 +1,7 @@
-"""Polls that end before their time: connections that are closed as long behind a Fetch each time, while it waits for records.
+"""Polls that end early: connections that are closed equally long after a Fetch each time, while it waits for records.
 
-In: exchanges. Out: findings of `long-poll-misconfigured`. Law: a time-out has one length; what ends at once has another cause.
+In: exchanges. Out: findings of `long-poll-misconfigured`. Law: a timeout has a fixed length; what ends at once has another
+cause.
 """
 
 from collections.abc import Mapping
@@ -17,15 +18,15 @@ LATER, LATER_NS = 1.03, 500_000
 """How much later than the soonest of them time-outs of one length end."""
 CUT: Final = (
     "Something closes connections that carry no byte for that time, such as a proxy, a load balancer or a firewall with an "
-    "idle timeout, or the broker (connections.max.idle.ms). Raise it above fetch.max.wait.ms, or lower that below it: each "
-    "Fetch that finds no record costs a connection."
+    "idle timeout, or the broker (connections.max.idle.ms). Raise that timeout above fetch.max.wait.ms, or lower "
+    "fetch.max.wait.ms below it: each Fetch that finds no record costs a connection."
 )
 """Advice where a Fetch is cut while it waits."""
 
 
 def cut_while_waiting(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """The clients whose connections the other side closes, each time as long behind a Fetch, before it has waited for as long
-    as it may."""
+    """The clients whose connections the other side closes, each time equally long after a Fetch, before its longest wait is
+    over."""
     table = seen.exchanges
     chosen = table.filter(waits_for_records(table), table.connection.isin(seen.closed_by_server))
     chosen = chosen.select("connection", "client_id", *SERVER, after_ns="age_ns", wait_ns=chosen.max_wait_ms.cast("int64") * MS,
@@ -40,7 +41,7 @@ def cut_while_waiting(seen: Observed, limit: Mapping[str, float]) -> Found:
         servers = sorted({server_of(row) for row in rows})
         one = servers[0] if len(servers) == 1 else None
         yield Finding(
-            f"{one or counted(len(servers), 'server')} closed {counted(len(rows), 'connection')} of {called(client)} behind a "
+            f"{one or counted(len(servers), 'server')} closed {counted(len(rows), 'connection')} of {called(client)} after a "
             f"Fetch request, which lets the broker wait up to {seconds(wait)} for records; {len(same)} of them "
             f"{seconds(after)} after it",
             {"client_id": client, "server": one}, len(rows),
@@ -51,7 +52,7 @@ def cut_while_waiting(seen: Observed, limit: Mapping[str, float]) -> Found:
 
 
 def alike(rows: list[Row]) -> list[Row]:
-    """Most of these that were closed as long after their request, in the order of that time."""
+    """Most of these rows, those closed equally long after their request, in the order of that time."""
     rows = sorted(rows, key=lambda row: row["after_ns"])
     best, end = (0, 0), 0
     for begin, row in enumerate(rows):

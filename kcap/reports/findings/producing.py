@@ -44,15 +44,14 @@ def stores_format_2(call: Row) -> bool:
 @rule(
     "tiny-batches", "medium", 0.85,
     needs="requests bodies",
-    looks_at="records a batch and requests a second of a producer",
-    advice="Raise linger.ms (5 to 20) and batch.size so that records share a request, or do not flush after each record.",
+    looks_at="records per batch and requests per second of a producer",
+    advice="Raise linger.ms (5 to 20) and batch.size so that records share a request, or stop flushing after each record.",
     instead="a producer that must have each record acknowledged before the next",
     requests=200, a_second=100, records=1.5, alone=1.05,
 )  # fmt: skip
 def tiny_batches(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """A producer that sends about a record a request, quickly: so that a linger.ms of 10 would join records.
-
-    Up to `alone` records a batch it sends each by itself. A producer that joins some does batch; its records come as slowly.
+    """A producer that sends about one record per request, so quickly that a linger.ms of 10 would combine records. With more
+    than `alone` records per batch, the finding is info: the producer does batch, and its records come no faster.
     """
     for client, calls in seen.calls_by("client_id", ("Produce",)).items():
         row = totals(calls)
@@ -73,16 +72,17 @@ def tiny_batches(seen: Observed, limit: Mapping[str, float]) -> Found:
 @rule(
     "compression-off", "medium", 0.8,
     needs="requests bodies",
-    looks_at="bytes that a producer writes uncompressed to a topic that others write compressed",
-    advice="Set compression.type of this producer (lz4 or zstd), all the more where other producers of the topic have.",
-    instead="records that are compressed or encrypted already, such as images, where no sample could be read",
+    looks_at="bytes that a producer writes to a topic without compression, and whether other producers compress the topic",
+    advice="Set compression.type of this producer (lz4 or zstd), in particular if other producers of the topic compress.",
+    instead="records that are already compressed or encrypted, such as images, if no sample could be read",
     bytes=100_000, batch=2_000, batch_beside=1_000, saved=0.1,
 )  # fmt: skip
 def compression_off(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """A producer without compression beside producers with it.
+    """A producer that does not compress. The finding is info if no other producer of the topic compresses, or if a sample saves
+    less than the part `saved`.
 
-    Small batches compress badly: below `batch` bytes nothing is said, or below `batch_beside` where others of the topic
-    compress.
+    Small batches compress badly: below `batch` bytes per batch, the rule is silent, or below `batch_beside` if other producers
+    of the topic compress.
     """
     if "Produce" not in seen.apis:
         return
@@ -144,14 +144,15 @@ def savings(seen: Observed, wanted: set[tuple[str, str]]) -> dict[tuple[str, str
     looks_at="MESSAGE_TOO_LARGE and RECORD_LIST_TOO_LARGE responses to Produce",
     advice="Raise max.message.bytes of the topic (and the consumers' fetch sizes), or keep batch.size and max.request.size of "
     "the producer below it.",
-    instead="nothing else: the broker said so; where one batch was refused, a program that makes its records smaller and sends "
-    "them again",
+    instead="nothing else, since the broker gives this reason; if one batch was refused, a program that makes its records "
+    "smaller and sends them again",
 )  # fmt: skip
 def message_too_large(seen: Observed, _limit: Mapping[str, float]) -> Found:
-    """Records that the topic does not take.
+    """Records that are too large for the topic.
 
-    Kafka's Java producer splits a batch of several records that is refused (KIP-126), and so does kafka-python 3: that costs
-    time. So it may where packets were cut before the records. One batch that is refused while later ones get through is low.
+    Kafka's Java producer (KIP-126) and kafka-python 3 split a refused batch of several records. That only costs time: the
+    finding is medium, also if packets were cut before the records and the batch may have held several. One refused batch is low
+    if later ones are accepted.
     """
     names = ["MESSAGE_TOO_LARGE", "RECORD_LIST_TOO_LARGE"]
     rows, parts = seen.partition_errors(names), seen.parts.filter(seen.parts.api == "Produce")
@@ -191,13 +192,15 @@ def splitting(calls: Iterable[Row]) -> str | None:
     "not-enough-replicas", "critical", 0.95,
     needs="responses bodies",
     looks_at="NOT_ENOUGH_REPLICAS and NOT_ENOUGH_REPLICAS_AFTER_APPEND responses to Produce",
-    advice="Bring the brokers of the missing replicas back; fewer are in sync than min.insync.replicas asks for. Until then "
-    "writes with acks=all fail.",
+    advice="Bring the brokers of the missing replicas back: fewer replicas are in sync than min.insync.replicas requires. "
+    "Until then, writes with acks=all fail.",
     instead="a rolling restart with a replication factor that leaves no spare replica",
     failures=2,
 )  # fmt: skip
 def not_enough_replicas(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """A topic without enough replicas in sync. Where all its partitions take writes with acks=all later, it is over."""
+    """A topic with fewer in-sync replicas than min.insync.replicas requires. The finding is high if every partition that
+    refused a write later accepts one with acks=all: the problem is over.
+    """
     names = ["NOT_ENOUGH_REPLICAS", "NOT_ENOUGH_REPLICAS_AFTER_APPEND"]
     writers: dict[str, set[str]] = {}
     for row in seen.partition_errors(names):
@@ -230,20 +233,21 @@ def written_again(seen: Observed, errors: list[str]) -> set[str]:
 @rule(
     "client-clock-skew", "medium", 0.7,
     needs="requests bodies",
-    looks_at="record timestamps that producers set, against the time of the packet, where they go on as that time does and no "
-    "program of their host reads records of other topics that are off alike; INVALID_TIMESTAMP responses",
+    looks_at="record timestamps that producers set, compared with the time of the packet, if both advance together and no "
+    "program on the producer's host reads records of other topics that are off in the same direction; INVALID_TIMESTAMP "
+    "responses",
     advice="Synchronise the clock of this host (NTP, chrony). Retention, time indexes and joins use these timestamps.",
-    instead="timestamps that are those of events, not of sending, as of a program that copies what it reads (MirrorMaker, "
-    "Kafka Streams, Flink) and is as far behind; a constant distance speaks against it. A capture whose own clock is off: with "
-    "one producer alone nothing tells the two apart",
+    instead="timestamps of events rather than of sending, as from a program that copies what it reads (MirrorMaker, Kafka "
+    "Streams, Flink) and is that far behind, though a constant distance speaks against it; a capture whose own clock is off, "
+    "which cannot be distinguished if there is only one producer",
     minutes=5, batches=10, spread_seconds=60, moved=0.5,
 )  # fmt: skip
 def client_clock_skew(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """A producer whose clock is off by a constant. Where all producers are off by the same, it is the capture's clock, or that
-    of the host that they are all on.
+    """A producer whose clock is off by a constant. If all producers are off by the same amount, it is the clock of the capture,
+    or that of the host that they all run on.
 
-    The timestamps of a clock go on for at least a part (`moved`) of the time in which they are sent; those of records that a
-    program reads again and again after each restart stand still.
+    Timestamps of a clock advance by at least the part `moved` of the time in which they are sent. Timestamps of records that a
+    program reads again after each restart do not advance.
     """
     if "Produce" not in seen.apis:
         return
@@ -314,18 +318,17 @@ def copied(seen: Observed, least_ms: int, clients: Collection[str | None]) -> di
 @rule(
     "skewed-partitions", "medium", 0.85,
     needs="requests bodies",
-    looks_at="records that were written to each partition of a topic; where one or two got records, how many there are by "
-    "Metadata responses",
-    advice="Choose a key with more distinct values, or no key (sticky partitioner, KIP-480, KIP-794); one partition "
-    "is read by one consumer.",
-    instead="a topic whose traffic comes from one key on purpose, or whose writers have partitions of their own",
+    looks_at="records written to each partition of a topic; if only one or two partitions got records, the number of "
+    "partitions in Metadata responses",
+    advice="Choose a key with more distinct values, or no key (sticky partitioner, KIP-480, KIP-794): only one consumer of a "
+    "group reads a partition.",
+    instead="a topic whose records have one key on purpose, or whose producers have partitions of their own",
     records=500, share=0.8, partitions=3, batches=15,
 )  # fmt: skip
 def skewed_partitions(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """A topic of which one partition gets nearly all records, in more batches than a sticky partitioner fills by chance.
-
-    Where fewer partitions are written to, and one client writes, it may be given its partition, as a task of Kafka Streams is:
-    that is worth knowing and no more.
+    """A topic in which one partition gets nearly all records, in more batches than a sticky partitioner fills by chance. The
+    finding is info if fewer than `partitions` partitions are written to, by one client: the client may be given its partition,
+    as a task of Kafka Streams is.
     """
     written: Counter[str | None] = Counter()
     for flow in seen.flows_of("Produce"):
@@ -379,16 +382,17 @@ def partitions_of(seen: Observed, clients: Collection[str]) -> dict[str, int]:
 @rule(
     "down-conversion", "low", 0.6,
     needs="requests",
-    looks_at="Produce 0 to 2 and Fetch 0 to 3, which carry message formats 0 and 1, at brokers that take or offer versions of "
-    "0.11 and later. It is info where ApiVersions responses or what brokers send each other say otherwise, or where nothing "
-    "tells the broker's release and connections to it began before the capture: versions may have been asked for there",
-    advice="Upgrade the client library: brokers of 0.11 and later store format 2 and convert for such clients, and "
-    "4.0 refuses them (KIP-896).",
+    looks_at="Produce v0 to v2 and Fetch v0 to v3, which carry message formats 0 and 1, with brokers that accept or offer "
+    "versions of 0.11 and later. The finding is info if ApiVersions responses or requests between brokers show otherwise, or "
+    "if nothing shows the broker's release and connections to it began before the capture: the versions may have been "
+    "negotiated there",
+    advice="Upgrade the client library. Brokers of 0.11 and later store format 2 and convert for such clients, and 4.0 refuses "
+    "them (KIP-896).",
     instead="a broker older than 0.11, for which these versions are right",
     sources="KIP-98, KIP-724, KIP-896",
 )  # fmt: skip
 def down_conversion(seen: Observed, _limit: Mapping[str, float]) -> Found:
-    """Clients of the old message formats at brokers that store the newer one."""
+    """Clients that use the old message formats with brokers that store the newer one."""
     by: dict[str, list[Row]] = {}
     for call in seen.calls:
         old = {"Produce": OLD_PRODUCE, "Fetch": OLD_FETCH}.get(call["api"] or "", -1)
@@ -437,7 +441,7 @@ def servers_by_formats(seen: Observed) -> tuple[set[tuple[str, int]], set[tuple[
 
 
 def servers_before(seen: Observed) -> set[tuple[str, int]]:
-    """Servers of connections that had begun before the capture: what was said there may have told the broker's release."""
+    """Servers of connections that had begun before the capture: earlier messages there may have shown the broker's release."""
     links = seen.every_link
     chosen = links.filter(links.began != "syn")
     return {(row["server_ip"], row["server_port"]) for row in seen.run(chosen.select(*SERVER).distinct())}
@@ -446,16 +450,15 @@ def servers_before(seen: Observed) -> set[tuple[str, int]]:
 @rule(
     "producer-per-record", "medium", 0.8,
     needs="requests beginnings",
-    looks_at="connections of a client and host that carry a single Produce request of a record or two",
-    advice="Make one producer, keep it for the life of the process and share it among threads; it batches and keeps its "
-    "connections.",
-    instead="short-lived processes, such as functions, which write once each",
+    looks_at="connections of a client and host that carry a single Produce request of one or two records",
+    advice="Create one producer, keep it for the life of the process and share it among threads: it batches records and keeps "
+    "its connections.",
+    instead="short-lived processes, such as functions, that write once each",
     connections=20, a_second=2, records=2,
 )  # fmt: skip
 def producer_per_record(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """A client that makes a producer for each record: on one host, for instances of a service that write once are many.
-
-    A connection that ends at its request is no producer that was given up: the client tries again.
+    """A client that creates a producer for each record. Only connections of one host count together, since a service may have
+    many instances that write once each. A connection that is closed at its request does not count: the client tries again.
     """
     if min(seen.most_calls("client_id", ("Produce",)), sum(link["n"] for link in seen.links)) < limit["connections"]:
         return
@@ -481,15 +484,15 @@ def producer_per_record(seen: Observed, limit: Mapping[str, float]) -> Found:
 @rule(
     "recompression", "low", 0.85,
     needs="requests responses bodies",
-    looks_at="compression of a batch in the Produce request and in the Fetch response that reads it, by its offset",
-    advice="Set compression.type of the topic to producer, or that of the producers to the topic's: the broker inflates and "
-    "compresses every batch again.",
+    looks_at="compression of a batch in the Produce request, compared with that in the Fetch response that reads its offset",
+    advice="Set compression.type of the topic to producer, or set that of the producers to the topic's: the broker "
+    "decompresses and compresses every batch again.",
     instead="a topic that is compressed for storage on purpose",
     sources="KIP-110",
     batches=3,
 )  # fmt: skip
 def recompression(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """Topics whose batches the broker compresses anew, or inflates."""
+    """Topics whose batches the broker compresses again or decompresses."""
     written: dict[str, set[str]] = {}
     for flow in seen.flows_of("Produce"):
         written.setdefault(flow["topic"], set()).add(flow["codec"] or "")
@@ -521,19 +524,19 @@ def recompression(seen: Observed, limit: Mapping[str, float]) -> Found:
     "sequence-errors", "high", 0.85,
     needs="responses bodies",
     looks_at="OUT_OF_ORDER_SEQUENCE_NUMBER, DUPLICATE_SEQUENCE_NUMBER and UNKNOWN_PRODUCER_ID responses to Produce",
-    advice="See whether records were lost before: a batch expired (delivery.timeout.ms) or the log was truncated; keep "
-    "enable.idempotence with max.in.flight.requests.per.connection at 5 or below.",
-    instead="a producer that was idle longer than producer.id.expiration.ms (brokers before 3.4: "
-    "transactional.id.expiration.ms) or the retention of its topic",
+    advice="See whether records were lost before: a batch may have expired (delivery.timeout.ms) or the log may have been "
+    "truncated. Keep enable.idempotence, with max.in.flight.requests.per.connection at 5 or below.",
+    instead="a producer that was idle for longer than producer.id.expiration.ms (transactional.id.expiration.ms on brokers "
+    "before 3.4) or the retention of its topic",
     sources="KIP-98, KIP-360, KIP-854",
     errors=2,
 )  # fmt: skip
 def sequence_errors(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """Batches of an idempotent producer that are sent twice, out of order, or without those before.
+    """Batches of an idempotent producer that arrive twice, out of order, or without those before them.
 
-    Batches that were sent behind one that the broker refused are out of order until that one is sent again: they are worth
-    knowing and no more. Where the broker took one of them meanwhile, as the first that it knew of the producer, it takes none
-    of those before any more.
+    If a broker refuses a batch, the batches sent behind it are out of order until the producer sends the refused one again:
+    that is info. If the broker meanwhile accepts one of them, because it has no earlier batch of this producer, it no longer
+    accepts the batches before that one.
     """
     names = ["OUT_OF_ORDER_SEQUENCE_NUMBER", "DUPLICATE_SEQUENCE_NUMBER", "UNKNOWN_PRODUCER_ID"]
     rows = sorted(seen.partition_errors(names, ("client_id", "topic", "error")), key=lambda row: -row["n"])

@@ -75,15 +75,15 @@ def made(front: Server, back: Server, some: list[Pair]) -> Carried:
 @rule(
     "proxy-both-sides", "info", 0.95,
     needs="requests responses",
-    looks_at="connections whose requests are those of another one to another server, each sent later and answered earlier, "
-    "for the same offsets: those of a proxy to the broker behind it",
-    advice="All other findings are of the clients' side. Other reports count each request twice: choose a side, such as with "
-    "the filter of this finding.",
-    instead="an address translation on the way (NAT), of which the capture has both sides",
+    looks_at="connections whose requests repeat those of another connection to another server, each sent later and answered "
+    "earlier, for the same offsets: those of a proxy to the broker behind it",
+    advice="All other findings are about the clients' side. Other reports count each request twice: choose one side, for "
+    "example with the filter of this finding.",
+    instead="address translation on the path (NAT), with both of its sides in the capture",
     milliseconds=50, share=0.5, exchanges=20,
 )  # fmt: skip
 def proxy_both_sides(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """A proxy of which the capture has both sides, and whether it is what takes the time."""
+    """A proxy with both of its sides in the capture, and whether it takes most of the time."""
     for one in seen.carried:
         front, back = (f"{ip}:{port}" for ip, port in (one.front, one.back))
         own, behind = (round(median(times)) if times else None for times in (one.own, one.behind))

@@ -97,8 +97,10 @@ def of_client(row: Row, condition: str) -> dict[str, Any]:
 @rule(
     "throttled-obedient", "info", 0.95,
     needs="responses bodies",
-    looks_at="throttle_time_ms of responses, and requests on the throttled connection before the time was over (KIP-219)",
-    advice="Raise the quota of this client if the load is meant to be (kafka-configs.sh --entity-type clients), or send less.",
+    looks_at="throttle_time_ms of responses, and requests on the throttled connection before the throttle time was over "
+    "(KIP-219)",
+    advice="If this load is intended, raise the quota of this client (kafka-configs.sh --entity-type clients); otherwise send "
+    "less.",
     instead="a quota that does what it should",
     sources="KIP-13, KIP-124, KIP-219",
 )  # fmt: skip
@@ -120,17 +122,17 @@ def throttled_obedient(seen: Observed, _limit: Mapping[str, float]) -> Found:
 @rule(
     "throttled-disobedient", "medium", 0.9,
     needs="responses requests bodies",
-    looks_at="requests on the throttled connection before the throttle time was over (KIP-219); throttled connections that the "
-    "client closes before, to send requests on others",
+    looks_at="requests on a throttled connection before the throttle time was over (KIP-219); throttled connections that the "
+    "client closes before that, to send requests on others",
     advice="Use a client library that honours throttle_time_ms, and lower its rate: its requests wait in the broker's muted "
-    "channel, and its time-outs run meanwhile.",
-    instead="requests that were on their way when the throttle came; they are few. For connections that are closed: processes "
+    "channel while its own timeouts run.",
+    instead="requests that were in flight when the throttle arrived, which are few; for connections that are closed, processes "
     "that had ended",
     sources="KIP-219",
     throttles=3,
 )  # fmt: skip
 def throttled_disobedient(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """A client that goes on sending on a throttled connection."""
+    """A client that keeps sending on a throttled connection, or that closes it to send on others."""
     for row in seen.once(throttled):
         if obedience(row) == "no" and row["muting"] >= limit["throttles"]:
             yield Finding(
@@ -151,8 +153,8 @@ def throttled_disobedient(seen: Observed, limit: Mapping[str, float]) -> Found:
 @rule(
     "quota-too-small", "info", 0.8,
     needs="responses bodies",
-    looks_at="time in which the connections of a client were throttled, against that from the first throttled request of each "
-    "to the end of its last throttle",
+    looks_at="time in which the connections of a client were throttled, compared with the time from the first throttled "
+    "request of each to the end of its last throttle",
     advice="The load needs a multiple of the quota: raise producer_byte_rate, consumer_byte_rate or request_percentage of this "
     "client, or lower what it sends.",
     instead="a batch job that is meant to take its time",
@@ -160,7 +162,7 @@ def throttled_disobedient(seen: Observed, limit: Mapping[str, float]) -> Found:
     share=0.5, throttled=5,
 )  # fmt: skip
 def quota_too_small(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """A client that is throttled most of its time."""
+    """A client that is throttled most of the time."""
     for row in seen.once(throttled):
         share = row["covered_ns"] / max(row["used_ns"], 1)
         if row["throttled"] >= limit["throttled"] and share >= limit["share"]:

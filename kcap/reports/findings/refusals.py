@@ -1,7 +1,7 @@
-"""Errors that no rule of its own judges: what each says, and whether a client gets through all the same.
+"""Errors without a rule of their own: what each means, and whether a client gets through all the same.
 
-Law: any error that a client gets for each of its requests of an API is found, by the rule of its own or by the one here;
-errors that are part of the protocol, or of an administrator's work, are not.
+Law: any error that a client gets for each of its requests of an API is found, by its own rule or by this one; errors that are
+part of the protocol, or of an administrator's work, are not.
 """
 
 from collections import Counter
@@ -24,7 +24,7 @@ JUDGED: Final = frozenset(
     UNKNOWN_TOPIC_OR_PARTITION UNRELEASED_INSTANCE_ID UNSUPPORTED_SASL_MECHANISM UNSUPPORTED_VERSION
     """.split()
 )
-"""Errors of which another rule speaks; those with AUTHORIZATION in their names as well."""
+"""Errors that another rule reports, as it does those with AUTHORIZATION in their names."""
 USUAL: Final = frozenset(
     """
     COORDINATOR_LOAD_IN_PROGRESS DUPLICATE_RESOURCE ELECTION_NOT_NEEDED FENCED_MEMBER_EPOCH FETCH_SESSION_ID_NOT_FOUND
@@ -41,18 +41,18 @@ AGAIN: Final = frozenset({"CONCURRENT_TRANSACTIONS"})
 MEANINGS: Final[Mapping[str, tuple[str, str]]] = {
     "CONCURRENT_TRANSACTIONS": (
         "the last transaction of that id is still being ended",
-        "Wait and try again; where it lasts, see the transaction coordinator's log.",
+        "Wait and try again; if it lasts, see the transaction coordinator's log.",
     ),
     "CORRUPT_MESSAGE": (
         "the checksum of the records does not fit them",
         "Look for what changes bytes on the way (a proxy, memory, a network card), or a library that computes it wrongly.",
     ),
     "GROUP_MAX_SIZE_REACHED": (
-        "the group has as many members as it may", "Run fewer members, or raise group.max.size of the broker."
+        "the group has its maximum number of members", "Run fewer members, or raise group.max.size of the broker."
     ),
     "ILLEGAL_SASL_STATE": (
         "the listener has no SASL, or a login begins where the connection has one",
-        "Compare security.protocol with the listener (PLAINTEXT and SSL have no SASL). Where logins succeed before it, the "
+        "Compare security.protocol with the listener (PLAINTEXT and SSL have no SASL). If logins succeed before it, the "
         "library logs in again in the wrong place (KIP-368): upgrade it, or raise connections.max.reauth.ms of the broker.",
     ),
     "INCONSISTENT_GROUP_PROTOCOL": (
@@ -62,10 +62,10 @@ MEANINGS: Final[Mapping[str, tuple[str, str]]] = {
     "INVALID_GROUP_ID": ("the group id is empty or not allowed", "Set group.id."),
     "INVALID_PRODUCER_ID_MAPPING": (
         "the broker does not know that producer id for the transactional id",
-        "The id expired (transactional.id.expiration.ms): the producer must begin anew with InitProducerId.",
+        "The id expired (transactional.id.expiration.ms): the producer must begin again with InitProducerId.",
     ),
     "INVALID_RECORD": (
-        "the broker does not take the records",
+        "the broker does not accept the records",
         "Read the error's text in the response (kcap show): a compacted topic needs keys.",
     ),
     "INVALID_REQUIRED_ACKS": ("acks is none of 0, 1 and -1", "Set acks to 0, 1 or all."),
@@ -80,7 +80,7 @@ MEANINGS: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "INVALID_TXN_STATE": (
         "the request does not fit the transaction's state",
-        "Read the producer's log before it: an error of its own was passed over.",
+        "Look in the producer's log for an earlier error that the program ignored.",
     ),
     "POLICY_VIOLATION": ("a policy of the broker forbids it", "Read the error's text in the response (kcap show)."),
     "THROTTLING_QUOTA_EXCEEDED": (
@@ -90,25 +90,25 @@ MEANINGS: Final[Mapping[str, tuple[str, str]]] = {
         "the broker has no such assignor", "Set group.remote.assignor to one of group.consumer.assignors of the broker."
     ),
     "UNSUPPORTED_COMPRESSION_TYPE": (
-        "the broker or this version of the request does not take the codec",
+        "the broker or this version of the request does not support the codec",
         "Use another compression.type, or upgrade the older side (zstd needs Produce 7 and Fetch 10, KIP-110).",
     ),
 }  # fmt: skip
-"""Error -> what it says, and what to do. Source: org.apache.kafka.common.protocol.Errors and the KIPs named."""
+"""Error -> what it means, and what to do. Source: org.apache.kafka.common.protocol.Errors and the KIPs named."""
 
 
 @rule(
     "requests-refused", "high", 0.9,
     needs="responses",
-    looks_at="errors of which no other rule speaks: all that a client gets for an API, or a share of its requests",
-    advice="kcap errors and kcap show have the responses with their text; see the error in Kafka's protocol guide.",
-    instead="a test of the program that expects the error",
+    looks_at="errors that no other rule reports: all responses that a client gets for an API, or a share of them",
+    advice="Use kcap errors and kcap show to see the responses with their text, and look the error up in Kafka's protocol "
+    "guide.",
+    instead="a test that expects the error",
     errors=3, often=10, share=0.3,
 )  # fmt: skip
 def requests_refused(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """Requests that a broker refuses, so that the client gets none of that API through, or loses a part of them.
-
-    One error is enough of the APIs that producers and consumers cannot do without.
+    """Requests that a broker refuses, so that a client gets no request of an API through, or loses a share of them. For the
+    APIs that producers and consumers cannot do without, one error is enough.
     """
     served, unseen = Counter[tuple[str | None, str]](), Counter[tuple[str | None, str]]()
     decided: dict[tuple[str | None, str], int] = {}  # when the last request that got a definite response was sent

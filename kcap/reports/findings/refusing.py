@@ -17,13 +17,13 @@ from kcap.reports.text import count as counted
 BEFORE_NS: Final = 5_000_000_000
 """How long before the broker's last response the writes count that show how often a partition is written to."""
 UNANSWERED: Final = (
-    "See whether its host is up, and the path to it (routes, firewalls, security groups): where the broker alone has stopped, "
-    "its host refuses connections (RST)."
+    "See whether its host is up, and check the path to it (routes, firewalls, security groups): if only the broker has "
+    "stopped, its host refuses connections (RST)."
 )
 """Advice where nothing comes back."""
 CONTROLLER: Final = (
-    "See why it stopped: its log, the kernel's (out of memory), and the times of deployments. The others elect a leader while "
-    "a majority of the voters is there (kafka-metadata-quorum.sh describe --status); clients do not notice."
+    "See why it stopped: its log, the kernel log (out of memory), and the times of deployments. The other controllers elect a "
+    "leader while a majority of the voters is available (kafka-metadata-quorum.sh describe --status); clients do not notice."
 )
 """Advice where it is a controller."""
 DONE_NS: Final = 3_000_000_000
@@ -35,21 +35,20 @@ STEADY: Final = 5
 @rule(
     "broker-unavailable", "medium", 0.85,
     needs="beginnings responses",
-    looks_at="brokers that responded, and then accept no connection for a while; partitions that were written to all the time, "
+    looks_at="brokers that responded and then accept no connection for a while; partitions that were written to all the time, "
     "until no write to them succeeded at any broker",
-    advice="See why it stopped: its log, the kernel's (out of memory), and the times of deployments. A broker that stops by "
-    "itself hands its partitions over first (controlled.shutdown.enable); those of one that was killed have no leader until "
-    "its session is over (broker.session.timeout.ms).",
-    instead="a planned restart; a listener or a firewall that was changed",
+    advice="See why it stopped: its log, the kernel log (out of memory), and the times of deployments. A broker that shuts "
+    "down in order hands over its partitions first (controlled.shutdown.enable). The partitions of a killed broker have no "
+    "leader until its session expires (broker.session.timeout.ms).",
+    instead="a planned restart; a change of a listener or a firewall",
     refused=3, seconds=1, unwritten=3,
 )  # fmt: skip
 def broker_unavailable(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """A broker that becomes unavailable while the capture runs. It is where `refused` tries fail: each SYN of a connection that
-    gets no response is one.
+    """A broker that becomes unavailable while the capture runs: at least `refused` attempts to connect fail. If connections get
+    no response, each SYN is an attempt.
 
-    A rolling restart looks alike, and clients go on at the brokers that lead by then: that is worth knowing and no more. It is
-    a problem where no write succeeded for `unwritten` seconds to partitions that were written to several times a second until
-    then.
+    A rolling restart looks the same, and clients continue with the brokers that lead by then: the finding is info. It is a
+    problem if partitions that were written to several times a second then have no successful write for `unwritten` seconds.
     """
     for row in outages(seen):
         controls = (row["server_ip"], row["server_port"]) in seen.once(quorum_listeners)

@@ -19,15 +19,15 @@ has, and a response (of KIP-848 inside of `assignment`) what it is to have.
     "release-slow", "medium", 0.85,
     needs="requests responses bodies messages",
     looks_at="heartbeats of KIP-848 and streams groups: the time from a response whose assignment lacks partitions that the "
-    "member has to the request that no longer has them",
-    advice="Up to then no other member gets these partitions. What a consumer does when partitions are revoked must not take "
-    "long, and neither may its work between two polls: lower max.poll.records.",
-    instead="a member that was stopped for a while, such as by garbage collection",
+    "member has to the request that no longer lists them",
+    advice="Until then, no other member gets these partitions. What the consumer does when partitions are revoked must not "
+    "take long, nor must its work between two polls: lower max.poll.records.",
+    instead="a member that was stopped for a while, for example by garbage collection",
     sources="KIP-848, KIP-1071",
     seconds=5,
 )  # fmt: skip
 def release_slow(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """Members that go on with partitions for long when the broker has given these to another."""
+    """Members that continue for long with partitions that the coordinator has taken away."""
     if seen.apis.isdisjoint(OWNED):
         return
     table = seen.exchanges

@@ -23,9 +23,9 @@ from kcap.reports.text import count as counted
 UNSURE: Final = 0.4
 """How often a broker of a cluster is the cause where only requests wait that all replicas have to acknowledge."""
 UNPROVEN: Final = 0.6
-"""How often its followers are, where that is so at several brokers at once."""
+"""How often followers are the cause, where that is so at several brokers at once."""
 FOLLOWED: Final = 0.9
-"""How often followers are whose Fetch leaders wait for."""
+"""How often followers are the cause where leaders wait for their Fetch."""
 REPLICAS: Final = (
     "Compare LocalTimeMs and RemoteTimeMs of Produce at the leader: the first is its own disk, the second the wait for its "
     "followers (kafka-topics.sh --describe --under-replicated-partitions) and for the network to them."
@@ -241,11 +241,11 @@ def waited_for(leaders: Sequence[Leader]) -> tuple[int | None, str]:
     common = set.intersection(*({leader, one.broker_id} for leader, one in pairs))
     if len(ids) > 1 and len(common) == 1:
         (broker,) = common
-        return broker, f"; followers' next Fetch comes {took} behind the records, in each case to or from broker {broker}"
+        return broker, f"; followers' next Fetch comes {took} after the records, in each case to or from broker {broker}"
     name = "broker" if len(ids) == 1 else "brokers"
     return (
         ids[0] if len(ids) == 1 else None,
-        f"; they waited for {name} {named(ids)}, whose next Fetch comes {took} behind the records",
+        f"; they waited for {name} {named(ids)}, whose next Fetch comes {took} after the records",
     )
 
 
@@ -266,23 +266,23 @@ def writers(seen: Observed, leaders: Mapping[Place, Leader]) -> list[str]:
 @rule(
     "slow-replication", "medium", 0.8,
     needs="responses requests",
-    looks_at="service time of Produce requests with acks=all by broker, against requests there that wait for no replica; "
-    "and the Fetch requests with which followers acknowledge records, where the capture has them",
-    advice="See which follower is behind: kafka-topics.sh --describe --under-replicated-partitions, MaxLag of "
-    "kafka.server:type=ReplicaFetcherManager; RemoteTimeMs of Produce (kafka.network:type=RequestMetrics) is the wait for "
-    "followers, LocalTimeMs the leader's own. Then the disk and garbage collection of that follower, and the network between "
-    "the brokers.",
-    instead="brokers that are far from each other on purpose: acks=all takes a round trip between them and more; slow disks of "
-    "the leaders, where no Produce with acks=1 is there to compare",
+    looks_at="service time of Produce requests with acks=all by broker, compared with requests there that wait for no replica; "
+    "the Fetch requests with which followers acknowledge records, if the capture has them",
+    advice="See which follower is behind: kafka-topics.sh --describe --under-replicated-partitions, or MaxLag of "
+    "kafka.server:type=ReplicaFetcherManager. In kafka.network:type=RequestMetrics, RemoteTimeMs of Produce is the wait for "
+    "followers and LocalTimeMs the leader's own time. Then look at the disk and garbage collection of that follower, and at "
+    "the network between the brokers.",
+    instead="brokers that are far from each other on purpose, since acks=all takes at least a round trip between them; slow "
+    "disks of the leaders, if there is no Produce with acks=1 to compare",
     requests=20, milliseconds=50, times=5, share=0.15, late=5, seconds=2, met=0.7, prompt=5,
 )  # fmt: skip
 def slow_replication(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """Writes that wait for followers, as one finding for all leaders where they do.
+    """Writes that wait for followers; several leaders that do are one finding.
 
-    What proves it at a leader: writes with acks=1 are `times` as quick there while those with acks=all wait; or its responses
-    to `met` of the late ones come with the Fetch of a follower that took long to acknowledge. Where neither can be seen,
-    several leaders at once are late while `prompt` other requests to one of them are in time, and none to the others is late;
-    slow disks may be what they have in common.
+    Either of two observations proves it for a leader: writes with acks=1 there are `times` as fast while those with acks=all
+    wait; or the part `met` of the late responses comes with the Fetch of a follower that took long to acknowledge. If neither
+    can be seen, several leaders must be late at once while `prompt` other requests to one of them are in time and none to the
+    others is late; slow disks may be what they have in common.
     """
     leaders = slow_leaders(seen, limit)
     if any(not one.proven for one in leaders.values()):

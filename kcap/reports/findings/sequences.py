@@ -1,4 +1,4 @@
-"""Batches of an idempotent producer that are out of order since the broker refused one before them.
+"""Batches of an idempotent producer that are out of order because the broker refused one before them.
 
 In: partitions of Produce requests. Out: the words and the next step of a finding. Law: a batch that was not refused explains
 nothing, and nor do the sequence numbers of another producer id, epoch or partition (KIP-98).
@@ -10,19 +10,19 @@ from kcap.reports.findings.observed import Observed, Row
 from kcap.reports.recorded import functions
 from kcap.reports.text import count as counted
 
-BEHIND = "The producer sends these again; see why the broker refuses those before ({})."
+BEHIND = "The producer sends these batches again; see why the broker refuses those before them ({})."
 """The next step where batches were sent behind one that the broker refused."""
 PASSED = (
-    "See why the broker refuses those before ({}), such as batch.size above max.message.bytes. It took later ones meanwhile, "
-    "and takes the records of a refused one no more: the producer sends them in vain until delivery.timeout.ms. Set "
-    "max.in.flight.requests.per.connection to 1 where batches may be refused."
+    "See why the broker refuses the batches before these ({}), for example because batch.size is above max.message.bytes. It "
+    "accepted later ones meanwhile, and no longer accepts the records of a refused one: the producer sends them in vain until "
+    "delivery.timeout.ms. Set max.in.flight.requests.per.connection to 1 if batches may be refused."
 )
 """The next step where it took later sequence numbers than those of a refused batch."""
 
 SAME = (
-    "The library gave two batches one sequence number: the broker takes the second for the first one sent again, drops it and "
-    "acknowledges it (KIP-98), so that its records are lost, and expects the next number from then on. Wait for each send "
-    "before the next, set enable.idempotence to false, or use another version of the library."
+    "The library gave two batches the same sequence number. The broker takes the second for a retry of the first, drops it and "
+    "acknowledges it (KIP-98), so its records are lost, and expects the next number from then on. Wait for each send before "
+    "the next, set enable.idempotence to false, or use another version of the library."
 )
 """The next step where a batch has the sequence number of one that was acknowledged before."""
 

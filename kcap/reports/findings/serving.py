@@ -1,4 +1,4 @@
-"""Brokers and connections: who is slow, what is cut, who waits behind whom."""
+"""Brokers and connections: slow brokers, idle connections that are closed, requests that wait behind others."""
 
 from bisect import bisect_left
 from collections import Counter
@@ -41,9 +41,9 @@ GATHERING = tuple(api for api in WAITING if api not in LONG_POLLS)
 NOT_LED = (*MOVED, "UNKNOWN_LEADER_EPOCH", "LEADER_NOT_AVAILABLE")
 """Errors of a broker that does not lead a partition, or not in the epoch of the request."""
 STAYED = (
-    "No leader is seen to move: the broker that refused these requests served the same partitions at other times, and no other "
-    "one did. See its log at these times: an election may have given the partitions away and back, or clients had a leader "
-    "epoch of another time. A server that only imitates a broker may refuse so by itself."
+    "The capture shows no leader that moved: the broker that refused these requests served the same partitions at other times, "
+    "and no other broker did. See its log at these times: an election may have moved the partitions away and back, or clients "
+    "may have had a leader epoch from another time. A server that only imitates a broker may refuse like this by itself."
 )
 """The next step where one broker alone serves the partitions."""
 WORK = ("Produce", "Fetch", "ShareFetch", "JoinGroup", "ConsumerGroupHeartbeat", "EndTxn")
@@ -53,18 +53,19 @@ WORK = ("Produce", "Fetch", "ShareFetch", "JoinGroup", "ConsumerGroupHeartbeat",
 @rule(
     "not-leader", "medium", 0.85,
     needs="responses bodies",
-    looks_at="NOT_LEADER_OR_FOLLOWER, FENCED_LEADER_EPOCH and LEADER_NOT_AVAILABLE responses by topic",
+    looks_at="NOT_LEADER_OR_FOLLOWER, FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH and LEADER_NOT_AVAILABLE responses, by topic",
     advice="See why leaders move: broker restarts, reassignments, preferred leader elections, full garbage "
     "collections, unstable networks.",
-    instead="a planned reassignment or rolling restart; clients follow it by themselves; a topic that was just created",
+    instead="a planned reassignment or rolling restart, which clients follow by themselves; a topic that was just created",
     errors=3, each=2, seconds=1, moves=4,
 )  # fmt: skip
 def not_leader(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """Leaders that move under their clients.
+    """Leaders that move while clients use them.
 
-    Each client learns of a move by an error or two of each partition, which is how it is meant to be: errors of a client and
-    partition that are less than `seconds` apart are one move. A rolling restart moves a leader away and back; what one broker
-    alone serves before and behind its restart did not move.
+    Each client normally learns of a move from one or two errors for each partition; errors of a client and partition less than
+    `seconds` apart are one move. A rolling restart moves a leader away and back. So the finding is info unless there are more
+    errors than that, or `moves` or more for one client and partition. A partition that one broker alone serves, before and
+    after its restart, did not move.
     """
     if not seen.errors_of_partitions.intersection(NOT_LED):
         return
@@ -93,8 +94,8 @@ def not_leader(seen: Observed, limit: Mapping[str, float]) -> Found:
 
 
 def served_by_one(seen: Observed) -> set[str]:
-    """Topics with errors of leadership of whose partitions concerned each has one broker alone in the capture, which refused
-    it and served it: nothing shows that a leader moved.
+    """Topics in which one broker alone both refused (with an error of leadership) and served each partition concerned: nothing
+    shows that a leader moved.
     """
     parts, place = seen.parts, ["topic", "partition"]
     parts = parts.filter(parts.topic.notnull(), parts.api.isin(["Produce", "Fetch", "ListOffsets"]))
@@ -110,8 +111,8 @@ def served_by_one(seen: Observed) -> set[str]:
 
 
 def moves(seen: Observed, bad: Any, seconds_: float) -> dict[str, tuple[int, int]]:
-    """Topic -> how many moves all clients learnt of by these errors, each partition by itself, and the most that one client did
-    of one.
+    """Topic -> how many moves all clients learnt of by these errors, summed over partitions, and the most for one client and
+    partition.
     """
     one = ["client_id", "topic", "partition"]
     order = {"group_by": one, "order_by": ["request_first_ns", "connection", "exchange"]}
@@ -125,20 +126,21 @@ def moves(seen: Observed, bad: Any, seconds_: float) -> dict[str, tuple[int, int
 @rule(
     "slow-broker", "high", 0.8,
     needs="responses requests peers",
-    looks_at="service time (latency less round trip, queue and long poll) by API and broker, against the other brokers",
+    looks_at="service time (latency without round trip, queueing and long poll) by API and broker, compared with the other "
+    "brokers",
     advice="Look at that broker: disk, garbage collection, CPU, network threads (RequestQueueTimeMs, LocalTimeMs, "
     "RemoteTimeMs).",
-    instead="partitions with more load, or with slow followers, on that broker; loss between it and its followers",
+    instead="partitions with more load, or with slow followers, on that broker; packet loss between it and its followers",
     requests=20, times=5, milliseconds=50, share=0.15, late=5, seconds=2, alone=0.5,
 )  # fmt: skip
 def slow_broker(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """One broker whose service is slow where that of its peers is not.
+    """One broker that is slow at an API while its peers are not.
 
-    Of 20 requests one is the 95th percentile, and a cluster that waits for another broker's replicas is slow for a moment
-    anywhere: `late` requests must have been slow, over `seconds` from the first of them to the response of the last, beside
-    those that were waited for while the slowest one was: the clock of the capture may have been set forward then. And most of
-    that (`alone`) must be in seconds in which the other brokers were not late, while they served the API as well: a cluster
-    that starts is slow everywhere, and a group has one coordinator after the other.
+    The 95th percentile of 20 requests is a single request, and while a cluster waits for another broker's replicas, any broker
+    may be slow for a moment. So `late` requests must be slow, with `seconds` from the first of them to the response of the
+    last. Requests that waited at the same time as the slowest one do not count: the clock of the capture may have been set
+    forward then. The part `alone` of the late time must lie in seconds in which the other brokers served the same API and were
+    not late: a cluster that starts is slow everywhere, and a group has one coordinator after the other.
     """
     calls = seen.calls_by(("api", "server_ip", "server_port"), PROMPT)
     often = Counter(api for (api, _, _), some in calls.items() if totals(some)["n"] >= limit["requests"])
@@ -262,17 +264,16 @@ SEARCHES = ("Metadata", "FindCoordinator")
     "head-of-line", "medium", 0.85,
     needs="responses requests",
     looks_at="time that requests wait behind earlier ones of their connection",
-    advice="Do not pipeline quick requests behind a long poll on one connection: use a connection of their own, or "
-    "lower fetch.max.wait.ms.",
-    instead="a broker that was slow for all",
+    advice="Do not pipeline quick requests behind a long poll: give them a separate connection, or lower fetch.max.wait.ms.",
+    instead="a broker that was slow for all clients",
     requests=5, milliseconds=100, seconds=1,
 )  # fmt: skip
 def head_of_line(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """Quick requests behind slow ones of the same connection.
+    """Quick requests that wait behind slow ones of the same connection.
 
-    Those of one moment, less than `seconds` long, waited once: a client that is given partitions looks for their offsets. What
-    a library requests by itself, at any broker that it is connected to, is no pipelining of the application and makes no such
-    moment longer: the coordinator, and Metadata where the library names itself.
+    If all of them were sent within less than `seconds`, they waited once, for example when a client that is assigned partitions
+    looks up their offsets: that is info. Requests that a library sends by itself to any connected broker are no pipelining by
+    the application and do not extend this time: FindCoordinator, and Metadata if the client names its library.
     """
     long = int(limit["milliseconds"] * 1e6)
     if seen.apis.isdisjoint(LONG_POLLS) or all(
@@ -316,14 +317,14 @@ def head_of_line(seen: Observed, limit: Mapping[str, float]) -> Found:
     "idle-disconnect", "low", 0.8,
     needs="responses requests time",
     looks_at="connections that the other side closes after the same time without a request, and that the client opens again",
-    advice="Keep connections.max.idle.ms of the client below that of the broker (and of firewalls and load balancers "
-    "between them).",
-    instead="a proxy or a load balancer that is restarted in intervals",
+    advice="Keep connections.max.idle.ms of the client below that of the broker, and below the timeouts of firewalls and load "
+    "balancers between them.",
+    instead="a proxy or a load balancer that is restarted at regular intervals",
     connections=3, seconds=1, spread=0.25, together=0.2,
 )  # fmt: skip
 def idle_disconnect(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """Connections that are cut when they are idle. Those of a client to several servers count together where all were idle as
-    long, as behind a proxy, and one of them closed two or more.
+    """Connections that the other side closes while they are idle. Connections of a client to several servers count together if
+    all were idle for the same time, as behind a proxy, and one server closed two or more of them.
     """
     cut = Counter[str]()
     for link in seen.links:
@@ -403,15 +404,16 @@ def alike_in(rows: Sequence[Row], begins: Mapping[tuple[str, str, int], int], li
 @rule(
     "connection-churn", "medium", 0.85,
     needs="beginnings",
-    looks_at="connections a second of a client and host, and what each is used for",
-    advice="Make one client for the life of the process and share it; a producer for each task costs a login and "
-    "metadata each time.",
+    looks_at="connections per second of a client and host, and what each is used for",
+    advice="Create one client for the life of the process and share it: a producer for each task costs a login and metadata "
+    "each time.",
     instead="many short-lived processes, such as functions or cron jobs",
     connections=20, a_second=2, exchanges=6, seconds=5, share=0.2,
 )  # fmt: skip
 def connection_churn(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """A client that opens connections all the time: on one host, for a service of many instances opens many when it starts. One
-    of which a `share` of them fail has another problem."""
+    """A client that opens connections all the time. Only connections of one host count together, since a service with many
+    instances opens many when it starts. If a `share` of them fails, the client has another problem and the rule is silent.
+    """
     begun = (link for link in seen.links if link["client_id"] and link["phase"] == "kafka" and link["began"] == "syn")
     by = rows_by(begun, ("client_id", "client_ip"))
     failed = Counter[str]()

@@ -102,15 +102,15 @@ def neighbours(seen: Observed) -> Any:
     "share-lock-expired", "high", 0.95,
     needs="responses bodies",
     looks_at="INVALID_RECORD_STATE in responses to acknowledgements of a share group (ShareAcknowledge, ShareFetch), the time "
-    "since the ShareFetch response that acquired these records, and the lock timeout that it has",
-    advice="Others get the records meanwhile, so that they are processed twice or more. Acknowledge sooner (max.poll.records), "
-    "renew locks (AcknowledgeType.RENEW, KIP-1222), or raise share.record.lock.duration.ms of the group.",
-    instead="where the time is not known: a member that had left its group; a RENEW that the group does not allow "
+    "since the ShareFetch response that acquired these records, and the lock timeout in that response",
+    advice="Other members get the records meanwhile, so they are processed twice or more. Acknowledge sooner "
+    "(max.poll.records), renew locks (AcknowledgeType.RENEW, KIP-1222), or raise share.record.lock.duration.ms of the group.",
+    instead="if the time is not known, a member that had left its group, or a RENEW that the group does not allow "
     "(share.renew.acknowledge.enable)",
     sources="KIP-932, KIP-1222",
 )  # fmt: skip
 def share_lock_expired(seen: Observed, _limit: Mapping[str, float]) -> Found:
-    """Records that are acknowledged when their acquisition lock is over."""
+    """Records of a share group that a member acknowledges after their acquisition lock has expired."""
     if not any(seen.calls_of(api=api, error=LOST) for api in ACKNOWLEDGING):
         return
     mine = seen.once(neighbours)
@@ -154,9 +154,9 @@ def lateness(seen: Observed, row: Row) -> tuple[int, int] | None:
     needs="responses bodies",
     looks_at="the delivery counts of the records that ShareFetch responses acquire, and what the member acknowledges next",
     advice="See what these records have in common: a consumer that cannot process them releases them, or takes longer than "
-    "their locks last. After the last delivery (share.delivery.count.limit of the group, 5 by default) the broker archives a "
-    "record, and no consumer gets it. Records that will never be processed: REJECT.",
-    instead="a consumer that waits for something else and releases its records until that is there",
+    "their locks last. After the last delivery (share.delivery.count.limit of the group, 5 by default), the broker archives a "
+    "record, and no consumer gets it. Acknowledge records that can never be processed with REJECT.",
+    instead="a consumer that waits for something else, and releases its records until it is available",
     sources="KIP-932, KIP-1240",
     deliveries=3, last=5,
 )  # fmt: skip

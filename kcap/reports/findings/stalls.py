@@ -19,20 +19,24 @@ SECOND_NS: Final = 1_000_000_000
 @rule(
     "broker-stall", "medium", 0.75,
     needs="responses requests",
-    looks_at="times in which a broker sends no response to anyone while requests wait that it otherwise answers at once",
-    advice="Look at that broker at that time: garbage collection and safepoints (its GC log), a paused virtual machine, "
-    "stolen CPU, a disk that hangs (iostat).",
-    instead="where the capture shows one client, its host or the path may have held packets back; where writes alone waited, "
+    looks_at="times in which a broker sends no response to any client while requests wait that it otherwise answers at once",
+    advice="Look at that broker at that time: garbage collection and safepoints (its GC log), a paused virtual machine, stolen "
+    "CPU time, a disk that hangs (iostat).",
+    instead="if the capture shows only one client, its host or the path may have held packets back; if only writes waited, "
     "replicas that acknowledge slowly (acks=all)",
     seconds=1, requests=3, spread=0.1, times=10, often=20, alone=0.6, several=0.85,
 )  # fmt: skip
 def broker_stall(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """Brokers that are silent for `seconds` and more while `requests` wait, which are sent over `spread` seconds at least: a
-    capture whose clock is set forward shows none that were sent in between. The broker's median is `times` shorter, over
-    `often` requests. Requests that TCP sent again waited for the network and are left out, and connections whose requests wait
-    behind a long poll, a rebalance or a throttle. In a cluster a broker that is stopped makes others wait for its replicas:
-    where the first request that waits on each connection is a write to all replicas, and no long poll is overdue, nothing
-    shows which it is. It is high where hosts gave requests up in that time and connected again: their clients saw errors.
+    """A broker that is silent for `seconds` or longer while `requests` or more requests wait.
+
+    The waiting requests must be sent over `spread` seconds or more: if the clock of the capture is set forward, no request
+    appears in between. The broker's median, over `often` requests, must be `times` shorter. Requests that TCP retransmitted do
+    not count, since they waited for the network; nor do connections whose requests wait behind a long poll, a rebalance or a
+    throttle.
+
+    A stopped broker makes the others in a cluster wait for its replicas. If the first waiting request of each connection is a
+    write to all replicas, and no long poll is overdue, nothing shows which broker stopped: the finding is info. It is high if
+    hosts gave up requests in that time and connected again, since their clients saw errors.
     """
     for (ip, port), stood in stood_still(seen, limit).items():
         some, usual, followers = stood["silences"], stood["usual"], stood["followers"]
@@ -61,9 +65,9 @@ def broker_stall(seen: Observed, limit: Mapping[str, float]) -> Found:
 
 
 def stood_still(seen: Observed, limit: Mapping[str, float]) -> dict[tuple[str, int], Row]:
-    """Brokers that stood still as `broker_stall` says: `silences` with their times, the broker's `usual` time, whether its
-    `followers` may have been what stood still, and a `filter` that picks the requests where they are few. It is looked for once
-    where the limits are those of the rule.
+    """Brokers that stood still as `broker_stall` defines it: `silences` with their times, the broker's `usual` time, whether
+    its `followers` may have been what stood still, and a `filter` that picks the requests where they are few. It is looked for
+    once where the limits are those of the rule.
     """
     usual = limit == RULES["broker-stall"].thresholds
     return seen.once(by_default_limits) if usual else looked_for(seen, limit)

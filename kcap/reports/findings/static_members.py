@@ -19,21 +19,23 @@ STATIC: Final = 5
     "static-member-fenced", "high", 0.95,
     needs="responses bodies",
     looks_at="FENCED_INSTANCE_ID in responses of group APIs; UNRELEASED_INSTANCE_ID, with which a group of the consumer "
-    "protocol refuses a second member; JoinGroup requests of one group.instance.id from two connections in turns",
+    "protocol refuses a second member; JoinGroup requests with one group.instance.id that alternate between connections",
     advice="Two processes share one group.instance.id. Give each its own, or stop the old process before the new one starts.",
-    instead="a restart so quick that the old process still sent a request; with the consumer protocol, one behind a crash, "
-    "up to the end of the session timeout",
+    instead="a restart so quick that the old process still sent a request; with the consumer protocol, a restart after a "
+    "crash, until the session timeout is over",
     sources="KIP-345, KIP-848",
     session=45, seconds=5, turns=3,
 )  # fmt: skip
 def static_member_fenced(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """Two members with one group.instance.id.
+    """Two members that share one group.instance.id.
 
-    Where each instance is fenced once, its next process may have started before the last one ended, as in a rolling restart:
-    it has where the connection of the last one ended within `seconds`. Of several instances that is worth knowing and no more,
-    of one it may as well be a second process that made the first one end. Two that go on together fence each other again, or
-    the fenced one tries for `seconds`. Clients whose requests other than JoinGroup do not carry the instance, such as aiokafka,
-    get UNKNOWN_MEMBER_ID instead: their joins take turns.
+    If each instance is fenced once, its next process may have started before the last one ended, as in a rolling restart. The
+    rule assumes so if the connection of the last process ended within `seconds`. For several instances, the finding is then
+    info; for one, it is low, since a second process may just as well have made the first one end. If both processes continue,
+    they fence each other again, or the fenced one retries for `seconds`.
+
+    Clients whose requests other than JoinGroup do not carry the instance id, such as aiokafka, get UNKNOWN_MEMBER_ID instead:
+    their joins take turns.
     """
     table = seen.exchanges
     refused = table.filter(table.error.isin(list(REFUSED)), table.group_id.notnull())
@@ -88,8 +90,8 @@ def ends(seen: Observed, refused: Any) -> dict[str, int]:
 
 
 ONCE: Final = (
-    "See whether the fenced process ended soon behind: then its successor had started before, and nothing else is wrong. If it "
-    "went on or is started again, two processes share one group.instance.id: give each its own."
+    "See whether the fenced process ended soon after: then its successor had started before, and nothing else is wrong. If it "
+    "continued or is started again, two processes share one group.instance.id: give each its own."
 )
 """The next step where each instance was fenced once."""
 

@@ -1,7 +1,7 @@
-"""Requests that clients gave up, and whose fault that may be.
+"""Requests that clients gave up, and what may have caused that.
 
 In: connections and exchanges. Out: findings. Law: what follows from a broker that was away is one finding of that broker's
-clients, below that of the broker; a wait of which another part is the longer one is none of it.
+clients, below that of the broker; a wait whose longer part lies elsewhere is not explained by it.
 """
 
 from collections.abc import Mapping
@@ -40,21 +40,22 @@ def unread(seen: Observed, given_up: Any) -> Any:
 @rule(
     "request-timeout", "high", 0.85,
     needs="responses requests",
-    looks_at="requests that a client gave up on and closed the connection; REQUEST_TIMED_OUT responses",
-    advice="Find what the broker waited for (replicas, disk); request.timeout.ms and delivery.timeout.ms say how long "
-    "the client does.",
+    looks_at="requests that a client gave up by closing the connection; REQUEST_TIMED_OUT responses",
+    advice="Find what the broker waited for (replicas, disk). request.timeout.ms and delivery.timeout.ms set how long the "
+    "client waits.",
     instead="a client that was shut down with requests in flight",
     requests=2, milliseconds=400,
 )  # fmt: skip
 def request_timeout(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Requests that did not get their response in time.
 
-    A broker answers the requests of a connection one after the other: one is late from the response before it on, or from the
-    end of the throttle that it asks for, and not while a long poll before it may still wait. Kafka's Java client leaves a
-    broker that says it is not the coordinator, and what it had sent to it by then (AbstractCoordinator.markCoordinatorUnknown).
-    A response that arrives when the client has closed the connection comes too late as well. A client of which nothing follows
-    may have been stopped: that is worth knowing and no more. What waited for a broker that was away (broker-stall,
-    broker-unavailable), or for its replicas, is one low finding of that broker's clients.
+    A broker answers the requests of a connection in order. The wait of a request therefore begins with the response before it,
+    or with the end of a throttle; a request behind a long poll that may still wait does not count. A response that arrives
+    after the client closed the connection is too late as well. If a broker responds that it is not the coordinator, Kafka's
+    Java client leaves it and drops what it had sent (AbstractCoordinator.markCoordinatorUnknown): such requests do not count.
+
+    If nothing follows from the client, it may have been stopped: the finding is info. Requests that waited for a broker that
+    was away (`broker-stall`, `broker-unavailable`), or for its replicas, are one low finding for that broker's clients.
     """
     open_ends = any(call["error"] == "REQUEST_TIMED_OUT" or call["reason"] in ("fin", "rst") for call in seen.calls)
     if not open_ends and not seen.once(late_responses):
@@ -140,16 +141,16 @@ def behind_close(seen: Observed, table: Any) -> Any:
 @rule(
     "retries-duplicate", "medium", 0.7,
     needs="requests responses bodies",
-    looks_at="Produce requests without a producer id that timed out or whose connection the client closed before the response, "
-    "and later ones of the same client to the same topic",
-    advice="Set enable.idempotence=true: the broker then drops a batch that it has already (KIP-98).",
-    instead="a producer that gave the records up (retries=0), or a broker that never took them",
+    looks_at="Produce requests without a producer id that timed out, or whose connection the client closed before the "
+    "response, and later ones of the same client to the same topic",
+    advice="Set enable.idempotence=true: the broker then drops a batch that it already has (KIP-98).",
+    instead="a producer that dropped the records (retries=0), or a broker that never accepted them",
     sources="KIP-98, KIP-679",
     batches=2, milliseconds=400,
 )  # fmt: skip
 def retries_duplicate(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """Batches that a producer without idempotence may have written twice: it went on when it had given them up, also where the
-    response arrived behind that. One that ends with requests in flight sends none again. Those of several clients of a broker
+    """Batches that a producer without idempotence may have written twice: it gave them up and continued, even if the response
+    arrived later. A producer that ends with requests in flight does not send them again. Batches of several clients of a broker
     that was away are one finding.
     """
     behind = "Produce" in seen.apis and seen.once(late_responses)
@@ -182,7 +183,7 @@ def retries_duplicate(seen: Observed, limit: Mapping[str, float]) -> Found:
     for row in going:
         yield Finding(
             f"{counted(row['n'], 'batch', 'batches')} of {called(row['client_id'])} for topic {row['topic']} had no "
-            "certain end before others followed; without idempotence they may stand in the log twice",
+            "known result when others followed; without idempotence they may be in the log twice",
             {"client_id": row["client_id"], "topic": row["topic"]}, row["n"],
             where("api == Produce", client_id=row["client_id"], topic=row["topic"]), row["first_ns"], row["last_ns"], 0,
             {"batches": row["n"], "records": row["records"]},

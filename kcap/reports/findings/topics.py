@@ -19,15 +19,18 @@ MEMBERS: Final = ("Heartbeat", "ConsumerGroupHeartbeat")
 @rule(
     "topic-recreated", "medium", 0.95,
     needs="responses bodies",
-    looks_at="a topic id that a server refuses for good, and later requests for the topic, by name or another id, that succeed",
-    advice="Stop the clients of a topic before it is deleted: its records and the offsets that groups committed are gone. To "
-    "empty a topic, delete its records (kafka-delete-records) and keep it.",
+    looks_at="a topic id that a server refuses for good, and later requests for the topic, by name or by another id, that "
+    "succeed",
+    advice="Stop the clients of a topic before you delete it: its records and the offsets that groups committed are gone. To "
+    "empty a topic, delete its records (kafka-delete-records.sh) and keep the topic.",
     instead="another cluster that took over the same address",
     sources="KIP-516",
     errors=3, seconds=3,
 )  # fmt: skip
 def topic_recreated(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """A topic of this name came back as another one; a client that keeps the id of the first is refused from then on."""
+    """A topic that was deleted and created again under the same name. A client that keeps the id of the first one is refused
+    from then on.
+    """
     known = seen.recreated
     if not known:
         return
@@ -59,8 +62,8 @@ def topic_recreated(seen: Observed, limit: Mapping[str, float]) -> Found:
                     {"client_id": row["client_id"], "topic": topic}, row["n"],
                     where(f"error == {row['error']}", client_id=row["client_id"], topic=topic), row["first_ns"], row["last_ns"],
                     row["latency_ns"] or 0, {"errors": row["n"], "topic_id": row["topic_id"]}, "high",
-                    advice="Restart the client. One that gets UNKNOWN_TOPIC_ID is to ask for metadata and to go on with the id "
-                    "that it finds: look for a release of its library that does, or a setting (ConsumeRecreatedTopics of "
+                    advice="Restart the client. After UNKNOWN_TOPIC_ID, a client should request metadata and continue with the "
+                    "new id: look for a release of its library that does, or for a setting (ConsumeRecreatedTopics of "
                     "franz-go).",
                 )  # fmt: skip
 
@@ -68,20 +71,22 @@ def topic_recreated(seen: Observed, limit: Mapping[str, float]) -> Found:
 @rule(
     "unknown-topic-loop", "medium", 0.95,
     needs="responses bodies",
-    looks_at="UNKNOWN_TOPIC_OR_PARTITION and UNKNOWN_TOPIC_ID responses that a client gets again and again, or a member of a "
-    "group once, which goes on without the topic",
+    looks_at="UNKNOWN_TOPIC_OR_PARTITION and UNKNOWN_TOPIC_ID responses that a client gets again and again, or that a member "
+    "of a group gets once and then continues without the topic",
     advice="Create the topic, or correct its name in the client's configuration.",
     instead="a topic that was being created or deleted, or was created again under another id",
     errors=5, few=3, seconds=1, after=10,
 )  # fmt: skip
 def unknown_topic_loop(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """A client that goes on asking for a topic that is not there.
+    """A client that keeps requesting a topic that does not exist.
 
-    It asks for the same topics again and again: one that creates a topic now and then gets an error or two of each. From `few`
-    errors on, it is a finding where no client of the capture writes or reads the topic. One that began before its topics were
-    created, and has records of all of them afterwards, waited for them: that is worth knowing and no more. A library may ask
-    once, as kafka-go does for members of a group: one that is still a member `after` seconds later gets nothing of a topic that
-    no Metadata response has. What several clients go on to request is one finding of the topic.
+    The client must request the same topics again and again: one that creates a topic now and then gets an error or two for
+    each. From `few` errors on, the finding is low if no client in the capture writes or reads the topic. If the client started
+    before its topics were created and has records of all of them afterwards, it waited for them: that is info.
+
+    A library may request a topic once, as kafka-go does for members of a group. If the client is still a member `after` seconds
+    later and no Metadata response has the topic, it gets nothing of it. What several clients keep requesting is one finding of
+    the topic.
     """
     found = list(loops(seen, limit))
     by: dict[str, list[Finding]] = {}
@@ -176,8 +181,8 @@ def served_topics(seen: Observed) -> set[str]:
 
 
 FOUND: Final = (
-    "No response has an error: see in the log of the client what it does again and again; do not make a new client for each "
-    "task."
+    "No response has an error: look in the client's log for what it does again and again, and do not create a new client for "
+    "each task."
 )
 """The next step for a client that finds what it asks for."""
 MISSING: Final = 0.7
@@ -191,19 +196,19 @@ ABSENT: Final = (
 @rule(
     "metadata-storm", "medium", 0.85,
     needs="requests",
-    looks_at="Metadata requests a second of a client, on connections that carry more of them than an opening needs",
-    advice="Look at what it cannot find (unknown topics, leaders); raise retry.backoff.ms; do not make a new client "
+    looks_at="Metadata requests per second of a client, on connections that carry more of them than connecting needs",
+    advice="See what the client cannot find (unknown topics, leaders). Raise retry.backoff.ms, and do not create a new client "
     "for each task.",
-    instead="an inventory tool; a Java admin client of Kafka 4 behind an outage of all its brokers, which then sends what it "
-    "queued while it looked for one again (KIP-1102)",
+    instead="an inventory tool; a Java admin client of Kafka 4 after an outage of all its brokers, which then sends the "
+    "requests that it queued while it looked for a broker (KIP-1102)",
     requests=50, a_second=5, each=2,
 )  # fmt: skip
 def metadata_storm(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """A client that asks for metadata all the time.
+    """A client that requests metadata all the time.
 
-    One most of whose requests are for a topic that is not there is low: `unknown-topic-loop` says why. A client asks when it
-    connects: `each` requests an opening are those of short-lived clients. How many openings a connection of the capture holds
-    its ApiVersions requests tell as well, where packets that begin and end connections are missing.
+    If most of its requests are for a topic that does not exist, the finding is low, and `unknown-topic-loop` has the cause.
+    Clients request metadata when they connect: up to `each` requests per connection are those of short-lived clients. If the
+    packets that begin and end connections are missing, the ApiVersions requests show how many connections there were.
     """
     if seen.most_calls("client_id", ("Metadata",)) < limit["requests"]:
         return

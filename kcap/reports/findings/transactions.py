@@ -28,20 +28,20 @@ FENCED = ("INVALID_PRODUCER_EPOCH", "PRODUCER_FENCED")
 OVER = (*FENCED, NOT_OPEN)
 """Errors of a producer whose transaction the coordinator has ended: before it gives a new epoch, it aborts what is open."""
 UNSURE = (
-    "See how long its transaction was open: the coordinator aborts one after transaction.timeout.ms and refuses the producer "
-    "as if it were fenced; and with transaction.version 2 a second EndTxn for a transaction that has ended. Otherwise two "
-    "producers use one transactional.id: give each instance its own."
+    "See how long its transaction was open: after transaction.timeout.ms, the coordinator aborts a transaction and refuses the "
+    "producer as if it were fenced. With transaction.version 2, it also refuses a second EndTxn for a transaction that has "
+    "ended. Otherwise, two producers use one transactional.id: give each instance its own."
 )
 """The next step where the capture shows one producer, and not its timeout."""
 TAKEN_UP = (
-    "See why the producer that began it ended (a crash, a restart), and how soon the next one ends what it left: readers with "
-    "isolation.level=read_committed stand still until then, or until transaction.timeout.ms aborts it. Or else the producer "
-    "did nothing for so long that its connection was closed."
+    "See why the producer that began it ended (a crash, a restart), and how soon the next one ends what it left. Until then, "
+    "or until transaction.timeout.ms aborts it, consumers with isolation.level=read_committed get nothing behind it. Or else "
+    "the producer did nothing for so long that its connection was closed."
 )
 """The next step where the connection that began a transaction was gone for most of the time that it was open."""
 LEFT = (
-    "See why its producer stopped before EndTxn (a crash, a kill, an exception): the coordinator aborts what it left after "
-    "transaction.timeout.ms, and readers with isolation.level=read_committed wait until then. Its records are dropped: write "
+    "See why its producer stopped before EndTxn (a crash, a kill, an exception). The coordinator aborts the transaction after "
+    "transaction.timeout.ms; until then, consumers with isolation.level=read_committed wait. Its records are dropped: write "
     "them again."
 )
 """The next step where the last stable offset has passed a transaction without an EndTxn."""
@@ -124,13 +124,13 @@ GOLDEN: Final = (5**0.5 - 1) / 2
     "aborted-transactions", "medium", 0.9,
     needs="responses messages",
     looks_at="EndTxn requests that abort, by transactional id",
-    advice="See why the application aborts: exceptions in processing, timeouts, fencing. Consumers read and drop the "
-    "aborted records.",
-    instead="an application that aborts on purpose, as a test",
+    advice="See why the application aborts: exceptions in processing, timeouts, fencing. Consumers fetch the aborted records "
+    "and drop them.",
+    instead="an application that aborts on purpose, such as a test",
     aborted=5, share=0.3,
 )  # fmt: skip
 def aborted_transactions(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """A transactional id that aborts much of its work."""
+    """A transactional id that aborts a large share of its transactions."""
     every = {
         name: [row for row in rows if row["api"] == "EndTxn" and row["error"] == "NONE"]
         for name, rows in seen.once(steps).items()
@@ -171,9 +171,9 @@ def spread_out(rows: list[Row], most: int) -> list[Row]:
 @rule(
     "long-transaction", "medium", 0.85,
     needs="requests bodies time",
-    looks_at="time from the first work of a transaction to its EndTxn, against transaction.timeout.ms of its producer, and "
-    "readers of committed records that wait behind it",
-    advice="Commit more often: consumers with isolation.level=read_committed see nothing behind the first open transaction.",
+    looks_at="time from the first work of a transaction to its EndTxn, compared with transaction.timeout.ms of its producer; "
+    "consumers with read_committed that wait behind it",
+    advice="Commit more often: consumers with isolation.level=read_committed get nothing behind the first open transaction.",
     instead="a batch that is meant to be one transaction",
     sources="KIP-98; transaction.timeout.ms (1 min) and transaction.max.timeout.ms (15 min) of Kafka's configurations",
     seconds=5, of_timeout=0.5, waited=0.5,
@@ -181,9 +181,9 @@ def spread_out(rows: list[Row], most: int) -> list[Row]:
 def long_transaction(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Transactions that stay open for long.
 
-    How long is too long depends on who waits: Flink and Kafka Connect commit with their checkpoints, once in minutes. So it is
-    worth knowing and no more, unless a reader of committed records waits behind one for a share (`waited`) of its time, or one
-    takes so much (`of_timeout`) of the time after which the coordinator aborts it.
+    How long is too long depends on who waits: Flink and Kafka Connect commit with their checkpoints, once every few minutes. So
+    the finding is info, unless a consumer with read_committed waits behind a transaction for the share `waited` of the time
+    that it is open, or a transaction takes the share `of_timeout` of the time after which the coordinator aborts it.
     """
     stretches = {name: longer(rows, int(limit["seconds"] * 1e9)) for name, rows in seen.once(steps).items()}
     overdue = {name: [late.begun for late in some] for name, some in seen.once(timed_out).items()}
@@ -422,7 +422,7 @@ def overlap(times: Iterable[tuple[int, int]], first_ns: int, last_ns: int) -> in
 
 
 def displaced(seen: Observed) -> set[str | None]:
-    """Clients the order of whose packets is that of the capture: work may then seem to follow the EndTxn that ended it."""
+    """Clients whose packets the capture itself put out of order: work may then seem to follow the EndTxn that ended it."""
     return {
         client for client, links in seen.links_of.items()
         if sum(link["out_of_order"] or 0 for link in links) > REORDERED * sum(link["retransmitted"] or 0 for link in links)
@@ -432,21 +432,22 @@ def displaced(seen: Observed) -> set[str | None]:
 @rule(
     "hanging-transaction", "high", 0.8,
     needs="requests bodies time",
-    looks_at="work of a transaction that no EndTxn follows until the capture ends; last stable offsets that stand where it "
-    "began, or go on",
-    advice="Find the producer (kafka-transactions.sh find-hanging, KIP-664); transaction.timeout.ms ends it. Until then "
-    "readers with read_committed stand still.",
-    instead="a transaction that ends behind the end of the capture; where it was over before, an EndTxn that the capture lacks",
+    looks_at="work of a transaction without an EndTxn before the capture ends; last stable offsets that stand where the "
+    "transaction began, or move past it",
+    advice="Find the producer (kafka-transactions.sh find-hanging, KIP-664). The coordinator ends the transaction after "
+    "transaction.timeout.ms; until then, consumers with read_committed get nothing behind it.",
+    instead="a transaction that ended after the capture; if it was over before, an EndTxn that the capture lacks",
     sources="KIP-664, KIP-890",
     seconds=5,
 )  # fmt: skip
 def hanging_transaction(seen: Observed, limit: Mapping[str, float]) -> Found:
     """A transaction that is left open.
 
-    Where its EndTxn may have been sent unseen, that is worth knowing and no more, unless the last stable offset of a partition
-    stands for `seconds` where the transaction began; so is one that is open no longer than one of the same id was that ended:
-    checkpoints of Flink end transactions minutes after they began. Where the last stable offset goes on, the coordinator ended
-    it meanwhile, and so it did where it refuses the producer as fenced: none is left open then.
+    The finding is info if its EndTxn may be missing from the capture, unless the last stable offset of a partition stands where
+    the transaction began for `seconds`. It is also info if another transaction of the same id was open for as long and then
+    ended: checkpoints of Flink end transactions minutes after they began. If the last stable offset moves past the transaction,
+    the coordinator has ended it meanwhile: the finding is medium at most. If the coordinator refuses the producer as fenced, it
+    has ended the transaction as well, and the rule is silent.
     """
     end, most_ns = seen.span[1], limit["seconds"] * 1e9
     for name, rows in seen.once(steps).items():
@@ -482,14 +483,15 @@ def hanging_transaction(seen: Observed, limit: Mapping[str, float]) -> Found:
 @rule(
     "zombie-fenced", "high", 0.9,
     needs="responses bodies",
-    looks_at="INVALID_PRODUCER_EPOCH and PRODUCER_FENCED responses by transactional id",
+    looks_at="INVALID_PRODUCER_EPOCH and PRODUCER_FENCED responses, by transactional id",
     advice="Two producers use one transactional.id. Give each instance its own, or stop the old one before the new one starts.",
     instead="a producer that came back from a long pause after its work was taken over, which is what fencing is for; a "
-    "transaction that was open for longer than transaction.timeout.ms, where the capture has no InitProducerId of its producer",
+    "transaction that was open for longer than transaction.timeout.ms, if the InitProducerId of its producer is not in the "
+    "capture",
     sources="KIP-98, KIP-360, KIP-588, KIP-890",
 )  # fmt: skip
 def zombie_fenced(seen: Observed, _limit: Mapping[str, float]) -> Found:
-    """Producers that lost their transactional id to another."""
+    """Producers that lost their transactional id to another producer."""
     for row in seen.errors(FENCED, ("transactional_id",)):
         if not row["transactional_id"] or explained(seen, row["transactional_id"], seen.once(timed_out)):
             continue
@@ -561,14 +563,14 @@ def is_again(seen: Observed, ended: Row, refused: Row) -> bool:
     "transaction-timed-out", "high", 0.85,
     needs="requests responses messages bodies time",
     looks_at="PRODUCER_FENCED, INVALID_PRODUCER_EPOCH and INVALID_TXN_STATE responses to a producer whose transaction was open "
-    "for longer than the transaction.timeout.ms of its InitProducerId, where no other producer took the transactional id",
+    "for longer than the transaction.timeout.ms of its InitProducerId, if no other producer took the transactional id",
     advice="The records of this transaction are aborted: write them again. Commit sooner, or raise transaction.timeout.ms (at "
     "most transaction.max.timeout.ms of the broker).",
-    instead="another producer with this transactional.id, of whose InitProducerId the capture has no packet",
+    instead="another producer with this transactional.id whose InitProducerId is not in the capture",
     sources="KIP-98, KIP-588, KIP-890",
 )  # fmt: skip
 def transaction_timed_out(seen: Observed, _limit: Mapping[str, float]) -> Found:
-    """A transaction that the coordinator aborted, since it was open for longer than its producer allows."""
+    """A transaction that the coordinator aborted because it was open for longer than its producer allows."""
     late = seen.once(timed_out)
     stood = standing(seen) if late else {}
     for name, some in late.items():

@@ -28,14 +28,14 @@ STATES = frozenset(topic for _, topic, _ in COORDINATED.values())
 @rule(
     "disk-failed", "critical", 0.95,
     needs="responses bodies",
-    looks_at="KAFKA_STORAGE_ERROR responses by broker",
-    advice="See the broker's log for the log directory that it took offline, and whether that disk is full or broken; the "
-    "broker uses it again after a restart (KIP-112).",
-    instead="an administrator who moves a directory on purpose",
+    looks_at="KAFKA_STORAGE_ERROR responses, by broker",
+    advice="Look in the broker's log for the log directory that it took offline, and check whether that disk is full or "
+    "broken. The broker uses the directory again after a restart (KIP-112).",
+    instead="an administrator who is moving a log directory on purpose",
     sources="KIP-112",
 )  # fmt: skip
 def disk_failed(seen: Observed, _limit: Mapping[str, float]) -> Found:
-    """A broker that cannot use the disk of a log."""
+    """A broker that cannot use a disk that holds its logs."""
     refused = seen.partition_errors([DISK], ("server_ip", "server_port", "topic"))
     for (ip, port), rows in rows_by(refused, SERVER).items():
         clients = seen.clients_of(server_ip=ip, server_port=port, error=DISK)
@@ -96,15 +96,15 @@ def without_leader(response: Row) -> dict[str, set[int]]:
     "no-leader", "high", 0.9,
     needs="responses messages",
     looks_at="LEADER_NOT_AVAILABLE in Metadata responses that clients get for the same partitions again and again",
-    advice="See which brokers hold the replicas of these partitions and are not there (kafka-topics.sh --describe "
-    "--unavailable-partitions), and the controller's log.",
+    advice="See which brokers hold the replicas of these partitions and are missing (kafka-topics.sh --describe "
+    "--unavailable-partitions), and read the controller's log.",
     instead="a cluster that was starting",
     sources="KIP-966",
     errors=5, seconds=5,
 )  # fmt: skip
 def no_leader(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """Partitions without a leader: no replica of them is there that may lead. Clients are named that write or read the topic or
-    request its metadata, not those that list all topics.
+    """Partitions without a leader: no replica that may lead is available. The finding names clients that write or read the
+    topic or request its metadata by name, but not clients that list all topics.
     """
     for topic, rows in seen.once(leaderless).items():
         if not any(persistent(row, limit) for row in rows):
@@ -133,13 +133,13 @@ def persistent(row: Row, limit: Mapping[str, float]) -> bool:
     "no-coordinator", "high", 0.9,
     needs="responses",
     looks_at="COORDINATOR_NOT_AVAILABLE responses to FindCoordinator that clients get again and again",
-    advice="The topic of the coordinator's state is missing or has no leader: see its partitions (kafka-topics.sh --describe) "
+    advice="The topic of the coordinator's state is missing or has no leader. See its partitions (kafka-topics.sh --describe) "
     "and the broker's log. It cannot be created while there are fewer brokers than its replication factor.",
     instead="a cluster that was starting",
     errors=5, seconds=5,
 )  # fmt: skip
 def no_coordinator(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """Groups or transactions that cannot begin: no broker coordinates them."""
+    """Groups or transactions that cannot begin because no broker coordinates them."""
     kinds: dict[int, list[Row]] = {}
     for row in seen.prepared(seen.errors([NO_COORDINATOR], ("client_id",), ["FindCoordinator"])):
         kinds.setdefault(seen.message(row, "request").get("keyType", 0), []).append(row)
@@ -163,22 +163,23 @@ def no_coordinator(seen: Observed, limit: Mapping[str, float]) -> Found:
 @rule(
     "no-controller", "high", 0.85,
     needs="responses messages",
-    looks_at="Fetch requests of brokers and controllers for the log of the cluster's metadata, to which all controllers but "
-    "the one that leads respond with NOT_LEADER_OR_FOLLOWER",
-    advice="See which controllers are down or out of reach of each other: a majority of the voters has to be there "
-    "(kafka-metadata-quorum.sh describe --status; the controllers' logs). Until one leads no leader of a partition, topic or "
-    "setting can change, and no broker can join; clients go on at the leaders that are there.",
-    instead="an election, which takes a few seconds where the leader was lost; a leader that the brokers and controllers of "
-    "this capture cannot reach, and others can",
+    looks_at="Fetch requests of brokers and controllers for the cluster's metadata log, to which every controller except the "
+    "leader responds with NOT_LEADER_OR_FOLLOWER",
+    advice="See which controllers are down or cannot reach each other: a majority of the voters must be available "
+    "(kafka-metadata-quorum.sh describe --status; the controllers' logs). Until a controller leads, no partition leader, topic "
+    "or setting can change, and no broker can join. Clients continue with the partition leaders that are available.",
+    instead="an election, which takes a few seconds after the leader is lost; a leader that the brokers and controllers of "
+    "this capture cannot reach, but others can",
     sources="KIP-595, KIP-996",
     between_brokers=True,
     errors=3, seconds=1, longest=5, nodes=2,
 )  # fmt: skip
 def no_controller(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """Times of `seconds` and more in which no Fetch for the metadata's log succeeds and controllers say that they do not lead:
-    the quorum elects a leader, or cannot. It is a problem from `longest` seconds on for `nodes` brokers and controllers; a
-    single one may have lost its path. Voters that look for votes name the leader that they lost until there is another
-    (KIP-996).
+    """Times of `seconds` and more in which no Fetch of the metadata log succeeds and controllers respond that they are not the
+    leader: the quorum is electing a leader, or cannot elect one.
+
+    The finding is info below `longest` seconds, or if it concerns fewer than `nodes` brokers and controllers: a single one may
+    have lost its path. Voters that request votes name the leader that they lost until there is a new one (KIP-996).
     """
     for row in without_success(seen, limit):
         named_ = [leader_named(seen.message(one, "response")) for one in seen.prepared(row["samples"])]

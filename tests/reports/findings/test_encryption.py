@@ -35,7 +35,7 @@ def rules_of(*connections: Row) -> dict[str, list[Row]]:
         (["server: bad_certificate"], {}, RULES[1], "got no certificate that it accepts"),
         (["server: unknown_ca"], {"tls_client_subject": "CN=app"}, RULES[1],
          "the certificate CN=app of the client at 10.0.0.9"),
-        (["server: protocol_version"], {"tls_version": None}, RULES[2], "no TLS version that it takes"),
+        (["server: protocol_version"], {"tls_version": None}, RULES[2], "no TLS version that it supports"),
         (["server: handshake_failure"], {"tls_version": None}, RULES[2], "no cipher suite"),
         (["client: protocol_version"], {}, RULES[2], "refuses what 10.0.0.1:9093 chose (TLS 1.2)"),
         (["server: handshake_failure"], {}, RULES[3], "10.0.0.1:9093 ends the handshake with a client at 10.0.0.9"),

@@ -35,7 +35,7 @@ def test_the_fetches_of_followers_name_the_broker_that_all_have_in_common() -> N
     assert row["sentence"].endswith("in each case to or from broker 3")
     (row,) = said(both, [*writes(4, 20, 0.1), *polls(4, 5, [0.099] * 20)])
     assert "broker_id" not in row["who"]
-    assert "they waited for brokers 3, 5, whose next Fetch comes 99 ms behind the records" in row["sentence"]
+    assert "they waited for brokers 3, 5, whose next Fetch comes 99 ms after the records" in row["sentence"]
 
 
 def test_a_tap_at_the_follower_sees_the_same_as_one_at_the_leader() -> None:

@@ -167,7 +167,7 @@ def test_one_broker_that_refuses_and_serves_by_turns_shows_no_leader_that_moved(
         (row,) = found("not-leader", observed([*rows, *more], parts + [{**parts[1], "connection": "C2"}] * len(more)))
         return str(row["advice"])
 
-    assert advice().startswith("No leader is seen to move")
+    assert advice().startswith("The capture shows no leader that moved")
     elsewhere = exchange("C2", 2, "Produce", 15, server_ip="10.0.0.2")
     assert advice(elsewhere).startswith("See why leaders move")
 

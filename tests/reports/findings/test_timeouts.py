@@ -1,4 +1,4 @@
-"""Requests that clients gave up, and batches that may stand in the log twice since."""
+"""Requests that clients gave up, and batches that may be in the log twice since."""
 
 from collections.abc import Sequence
 from typing import Any

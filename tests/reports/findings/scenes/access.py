@@ -233,10 +233,10 @@ SCENES = [
         "sasl-mechanism-mismatch",
         no_login,
         """
-        high 0.7: 10.0.0.1:9092 closed 3 connections of client a at the first request behind ApiVersions; the client never began
+        high 0.7: 10.0.0.1:9092 closed 3 connections of client a at the first request after ApiVersions; the client never began
         SASL. Seen 3 times from 1 s to 3.1 s, 0 s lost. Who: client_id a, server 10.0.0.1:9092. Filter: client_id == "a" and
         outcome == unanswered. Evidence: closed 3, closed_of_all 4.
-        medium 0.7: 10.0.0.1:9092 closed 1 connection of client b at the first request behind ApiVersions; the client never
+        medium 0.7: 10.0.0.1:9092 closed 1 connection of client b at the first request after ApiVersions; the client never
         began SASL. Seen once from 1 s to 1.1 s, 0 s lost. Who: client_id b, server 10.0.0.1:9092. Filter: client_id == "b" and
         outcome == unanswered. Evidence: closed 1, closed_of_all 4.
         """,
@@ -247,10 +247,10 @@ SCENES = [
         "sasl-mechanism-mismatch",
         no_login_of_two,
         """
-        medium 0.7: 10.0.0.1:9092 closed 2 connections of client a at the first request behind ApiVersions; the client never
+        medium 0.7: 10.0.0.1:9092 closed 2 connections of client a at the first request after ApiVersions; the client never
         began SASL. Seen 2 times from 1 s to 2.1 s, 0 s lost. Who: client_id a, server 10.0.0.1:9092. Filter: client_id == "a"
         and outcome == unanswered. Evidence: closed 2, closed_of_all 3.
-        medium 0.7: 10.0.0.1:9092 closed 1 connection of client b at the first request behind ApiVersions; the client never
+        medium 0.7: 10.0.0.1:9092 closed 1 connection of client b at the first request after ApiVersions; the client never
         began SASL. Seen once from 1 s to 1.1 s, 0 s lost. Who: client_id b, server 10.0.0.1:9092. Filter: client_id == "b" and
         outcome == unanswered. Evidence: closed 1, closed_of_all 3.
         """,
@@ -271,7 +271,7 @@ SCENES = [
         "sasl-session-expired",
         sessions_over,
         """
-        medium 0.9: 10.0.0.1:9092 closed 3 connections of client a at a request behind the end of its SASL session, which lasts
+        medium 0.9: 10.0.0.1:9092 closed 3 connections of client a at a request after the end of its SASL session, which lasts
         10.0 s; the client does not log in again. Seen 3 times from 11.5 s to 15 s, 0 s lost. Who: client_id a, server
         10.0.0.1:9092. Filter: client_id == "a" and server_ip == "10.0.0.1" and server_port == 9092 and reason in {fin, rst} and
         request_first_packet in {7, 17, 27}. Evidence: closed 3, lifetime_ns 10000000000, soonest_ns 10000000000.
@@ -333,7 +333,7 @@ SCENES = [
         "sasl-session-expired",
         sessions_alike,
         """
-        medium 0.7: 10.0.0.1:9092 closed 4 connections of client app at a request behind the end of its SASL session,
+        medium 0.7: 10.0.0.1:9092 closed 4 connections of client app at a request after the end of its SASL session,
         which lasts 10.0 s, as its connections suggest; the client does not log in again. Seen 4 times from 11.5 s to
         23 s, 0 s lost. Who: client_id app, server 10.0.0.1:9092. Filter: client_id == "app" and server_ip ==
         "10.0.0.1" and server_port == 9092 and reason in {fin, rst} and request_first_packet in {7, 17, 27, 37}.

@@ -30,7 +30,7 @@ def short_connections() -> Observed:
 
 SCENES = [
     Scene("tls-nothing-in-common", nothing_in_common, """
-        high 0.9: 10.0.0.1:9093 finds no TLS version that it takes in the hello of a client at 10.0.0.9: TLS alert
+        high 0.9: 10.0.0.1:9093 finds no TLS version that it supports in the hello of a client at 10.0.0.9: TLS alert
         protocol_version, on 3 connections. Seen 3 times from 1 s to 3.005 s, 0 s lost. Who: server 10.0.0.1:9093, client_ips
         ['10.0.0.9']. Filter: none. Evidence: connections 3, alert server: protocol_version.
         info 0.9: 10.0.0.1:9093 ended 1 TLS handshake with protocol_version whose clients did not try again, as scanners and

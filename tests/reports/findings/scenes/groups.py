@@ -216,12 +216,12 @@ SCENES = [
         {OffsetCommit, TxnOffsetCommit} and error in {ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID}. Evidence: failed 4.
         """, least={"failures": 4}),
     Scene("poll-stall", stalls, """
-        medium 0.95: client client-a left group g 3 times and came back, 6.0 s later in all; it said: consumer poll timeout has
-        expired.. Seen 3 times from 1 s to 13 s, 6 s lost. Who: client_id client-a, group_id g. Filter: client_id == "client-a"
-        and group_id == "g" and api in {LeaveGroup, JoinGroup, ConsumerGroupHeartbeat, ShareGroupHeartbeat,
+        medium 0.95: client client-a left group g 3 times and came back, away for 6.0 s in all; its reason: consumer poll
+        timeout has expired.. Seen 3 times from 1 s to 13 s, 6 s lost. Who: client_id client-a, group_id g. Filter: client_id ==
+        "client-a" and group_id == "g" and api in {LeaveGroup, JoinGroup, ConsumerGroupHeartbeat, ShareGroupHeartbeat,
         StreamsGroupHeartbeat}. Evidence: stalls 3, away_ns 6000000000.
-        info 0.75: client client-b left group g 1 time and came back, 2.0 s later in all. Seen once from 1 s to 3 s, 2 s lost.
-        Who: client_id client-b, group_id g. Filter: client_id == "client-b" and group_id == "g" and api in {LeaveGroup,
+        info 0.75: client client-b left group g 1 time and came back, away for 2.0 s in all. Seen once from 1 s to 3 s, 2 s
+        lost. Who: client_id client-b, group_id g. Filter: client_id == "client-b" and group_id == "g" and api in {LeaveGroup,
         JoinGroup, ConsumerGroupHeartbeat, ShareGroupHeartbeat, StreamsGroupHeartbeat}. Evidence: stalls 1, away_ns 2000000000.
         """, least={"stalls": 3}),
     Scene("member-lost", lost_members, """

@@ -134,7 +134,7 @@ SCENES = [
         500000000.
         """, kind="own time-outs", least={"timeouts": 5}, most={"room_ms": 52}),
     Scene("long-poll-misconfigured", polls_cut, """
-        medium 0.7: 10.0.0.1:9092 closed 6 connections of client app behind a Fetch request, which lets the broker
+        medium 0.7: 10.0.0.1:9092 closed 6 connections of client app after a Fetch request, which lets the broker
         wait up to 8.0 s for records; 3 of them 3.0 s after it. Seen 6 times from 0 s to 50 s, 24.5 s lost. Who:
         client_id app, server 10.0.0.1:9092. Filter: client_id == "app" and api == Fetch and outcome == unanswered and
         connection in {"app0.0", "app10.0", "app20.0", "app30.0", "app40.0", "app50.0"}. Evidence: closed 6, alike 3,

@@ -258,8 +258,8 @@ SCENES = [
         "app" and topic == "t" and api == Produce and error == OUT_OF_ORDER_SEQUENCE_NUMBER. Evidence: errors 2, partitions 1.
         """, kind="after a refused batch", least={"errors": 2}),
     Scene("retries-duplicate", written_twice, """
-        medium 0.7: 3 batches of client app for topic t had no certain end before others followed; without idempotence they may
-        stand in the log twice. Seen 3 times from 1 s to 3 s, 0 s lost. Who: client_id app, topic t. Filter: client_id == "app"
+        medium 0.7: 3 batches of client app for topic t had no known result when others followed; without idempotence they may
+        be in the log twice. Seen 3 times from 1 s to 3 s, 0 s lost. Who: client_id app, topic t. Filter: client_id == "app"
         and topic == "t" and api == Produce. Evidence: batches 3, records 9.
         """, least={"batches": 3, "milliseconds": 500.0}),
 ]  # fmt: skip

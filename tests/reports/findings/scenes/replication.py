@@ -59,7 +59,7 @@ SCENES = [
                                             "seconds": 9.1}),
     Scene("slow-replication", followed, """
         medium 0.9: 20 of 20 writes with acks=all took 100 ms (median) at 10.0.0.1:9092; they waited for broker 3,
-        whose next Fetch comes 99 ms behind the records. Seen 20 times from 0 s to 9.6 s, 2 s lost. Who: broker_id 3,
+        whose next Fetch comes 99 ms after the records. Seen 20 times from 0 s to 9.6 s, 2 s lost. Who: broker_id 3,
         server 10.0.0.1:9092, client_ids ['app']. Filter: api == "Produce" and acks == -1 and latency_ns >= 50ms and
         server_ip == "10.0.0.1" and server_port == 9092. Evidence: writes 20, late_writes 20, leaders 1, late_p50_ns
         100000000, acknowledged_ns 99000000, with_followers 14.
