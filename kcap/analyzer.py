@@ -222,8 +222,7 @@ class Analyzer:
         return self.__dict__
 
     def feeds(self, batch: SegmentBatch | SegmentColumns) -> Iterator[None]:
-        """Takes segments. Pauses so that the caller can take rows: a batch may have a hundred times as many messages as
-        packets."""
+        """Takes segments. Pauses so that the caller can take rows: a packet may have a hundred messages."""
         if self.fast_path is None and isinstance(batch, SegmentColumns):
             self._start_fast_path(len(batch))
         if self.fast_path is not None:
@@ -511,8 +510,7 @@ def connection_uid(connection: Connection) -> str:
 
 
 def describe(connection: Connection, conversation: Conversation) -> dict[str, object]:
-    """Returns the row of `connections` without file name and community id; that is computed from `flow`, the client's flow
-    key."""
+    """Returns the row of `connections` without file name and community id, which is computed from `flow`, the client's key."""
     client = connection.client or connection.streams[0]
     place = connection.streams.index(client)
     server, flow = connection.streams[1 - place], connection.flows[place]

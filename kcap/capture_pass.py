@@ -122,7 +122,7 @@ class CapturePass:
         return store
 
     def message(self, batch: RowBatch, at: int, side: str, following: Sequence[tuple[int, str]] = ()) -> "Message | None":
-        """Re-reads the request or the response of a decided exchange; None if it was not retained. `following` is that of
+        """Re-reads a message of a decided exchange; None if it was not retained. `following`: see
         `kcap.facts.tracker.Reread`."""
         if following:
             self.frames.ahead(batch, following)

@@ -292,8 +292,7 @@ def copied(data: Any, low: int, high: int, out: Any, top: int) -> None:
 
 # -- tables with open addressing ------------------------------------------------------------------------------------------
 SEED: Final = int.from_bytes(os.urandom(7))
-"""Initial value of hashes. It is random, because a capture made by someone who knew it could cause collisions. Kernels take it
-as an argument."""
+"""Initial value of hashes, an argument of kernels. It is random, as a capture made for a known value could cause collisions."""
 ODD = 0x1E3779B97F4A7C15
 """An odd number without a pattern in its bits; multiplication by it spreads values over the high bits (Knuth)."""
 HALF = 32

@@ -27,8 +27,7 @@ MADV_DONTNEED: Final = 4
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -3, -8
 """Options of mallopt(3)."""
 STEPS: Final = 16
-"""Steps of reading before memory is first checked; later checks follow after eight times as many. Kernels are loaded when they
-are first needed."""
+"""Steps of reading before memory is first checked; each later check follows after eight times as many."""
 RARELY: Final = 200_000, 5, 5
 """Thresholds of the garbage collector: the number of new objects before young ones are collected, and how often before older
 ones are. Closed connections are freed without it (`Conversation.release`), so that in a large capture it only traverses live
@@ -102,8 +101,7 @@ def taken_signals() -> list[signal.Signals]:
 
 
 def give_up(number: int) -> None:
-    """Discards output that is buffered for a stream that cannot be written. Python would try to write it at exit, and end with
-    exit code 120."""
+    """Discards what is buffered for a stream that cannot be written. Python would try at exit, and end with exit code 120."""
     nothing = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nothing, number)
     os.close(nothing)
@@ -175,8 +173,7 @@ def enough_room(least: int) -> None:
 
 
 def for_tables() -> None:
-    """Prepares the process of a command before it imports the modules that make tables: Arrow without pandas, and a collector
-    that runs rarely."""
+    """Prepares the process before it imports what makes tables: Arrow without pandas, a collector that runs rarely."""
     load_arrow()
     collect_rarely()
 
@@ -199,8 +196,7 @@ def untouched(lines: Iterable[str]) -> Iterator[tuple[int, int]]:
 
 @cache
 def c_library() -> Any:
-    """Functions of the C library, loaded once: only the garbage collector frees the classes that ctypes makes for each
-    handle."""
+    """Functions of the C library, loaded once: only the garbage collector frees the classes that ctypes makes each time."""
     import ctypes
 
     return ctypes.CDLL(None)

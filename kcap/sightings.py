@@ -64,14 +64,12 @@ class Sightings:
         return found
 
     def __iter__(self) -> Iterator[tuple[Weird, int]]:
-        """Yields each oddity with its count, in packet order; within a packet those without a connection first, others by
-        uid."""
+        """Yields each oddity with its count, in packet order; within a packet those of no connection first, others by uid."""
         kinds, uids, refs = self._entries.kinds, self._entries.uids, self._refs
         return map(self._at, sorted(range(len(self)), key=lambda at: (refs[at], kinds[at] & 1, uids[at])))
 
     def entered(self) -> Iterator[tuple[Weird, int]]:
-        """Yields each oddity with its count, in the order in which each was first counted. This order decides which have an
-        entry if `most` is reached."""
+        """Yields each oddity with its count, in the order of first counting, which decides the entries if `most` is reached."""
         return map(self._at, range(len(self)))
 
     def _at(self, at: int) -> tuple[Weird, int]:

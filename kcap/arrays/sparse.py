@@ -15,8 +15,8 @@ PRIVATE = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP
 
 
 def sparse(shape: tuple[int, ...], kind: type[Any], dense: int = 0) -> Any:
-    """An array of zeros in which only written pages take memory, except for its first `dense` bytes. Raises OSError if the
-    system has no room for it."""
+    """An array of zeros, whose unwritten pages after the first `dense` bytes take no memory. Raises OSError if there is no
+    room."""
     size = prod(shape) * np.dtype(kind).itemsize
     if not size:
         return np.zeros(shape, kind)

@@ -71,7 +71,7 @@ class TopicColumns:
         return out[0, :count], out[1, :count], counts
 
     def _laid(self, keys: "Int64s", name: "Int64s", uuid: "Int64s", rows: int) -> "tuple[Int64s, Int64s, Int64s]":
-        """Name and id of each row's topics, each once, and how many each row has. `keys`: twice the row, 1 more for a
+        """Name and id of each row's topics, each once, and how many each row has. `keys`: twice the row, plus 1 for a
         request."""
         sort = np.argsort(keys, kind="stable")
         named = (name >= 0) | (uuid >= 0)

@@ -88,8 +88,8 @@ class PcapReader(CaptureFileReader):
                 return
 
     def _hop(self, at: int) -> tuple[PacketBatch, int, int]:
-        """Reads as many records from `at` on as the window or a batch holds; returns also where they end, and the bytes
-        needed."""
+        """Reads as many records from `at` on as the window or a batch holds. Returns where they end, and the bytes needed,
+        too."""
         window, buffer, unit, header = self._window, self._window.buffer, self._interface.multiplier, self._header
         unpack = Struct(self._order + "IIII").unpack_from
         times: list[int] = []

@@ -203,8 +203,8 @@ def decode_data(name: str, blob: Buffer, version: int | None = None) -> Message:
 
 @cache
 def _message_tree() -> "Callable[..., Node]":
-    """Returns the function that makes trees. It is loaded for the first tree, since most runs need none. The openers of this
-    module are registered then."""
+    """Returns the function that makes trees. It is loaded, and openers are registered, for the first tree: most runs need
+    none."""
     from kcap.decode.telemetry import pushed
     from kcap.decode.tokens import token_nodes
     from kcap.decode.tree import OPENERS, message_tree

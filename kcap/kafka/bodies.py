@@ -79,7 +79,7 @@ class BodyCollector:
         return len(self.starts) - 1
 
     def settle_response(self, response: PendingResponse, api_key: int, api_version: int) -> int:
-        """The exchange of a response is decided, and with it the body's program. Returns the slot and clears it in the
+        """The exchange of a response is decided, and so is the body's program. Returns the slot and clears it in the
         response."""
         body = response.body
         slot = self.forget_response(response)

@@ -31,8 +31,8 @@ Spans = Sequence[Sequence[int]]
 
 @dataclass(frozen=True, slots=True)
 class BodyBatch:
-    """A closed batch. Slots from 0 on refer to body `dense[slot]` of the projection, or to none; slots below NO_BODY are in
-    `carried` or `waiting`."""
+    """A closed batch. A slot from 0 on is body `dense[slot]` of the projection, or none; others are in `carried` or
+    `waiting`."""
 
     arena: Buffer
     starts: Sequence[int]

@@ -165,8 +165,7 @@ class Conversation:
         self.inner: Conversation | None = None
         """The conversation over the plaintext of a TLS connection; None for others."""
         self.fast_path_slot = -1
-        """Slot in the fast path, -1 outside. Inside, the arrays of the fast path are newer than this object and the objects
-        that it refers to."""
+        """Slot in the fast path, whose arrays are then newer than this object and all that it refers to; -1 outside."""
         self.fast_path_exits = 0
         """Number of times that it was exported from the fast path soon after it was imported."""
         self.fast_path_retry_at = 0

@@ -94,8 +94,7 @@ class OpenFrame:
         self.crossed = False
 
     def touch(self, ref: int, position: int) -> None:
-        """Registers a packet that carried bytes of this frame. Offsets in another file than the first one's are not
-        compared."""
+        """Registers a packet that carried bytes of this frame. Offsets in another file than the first's are not compared."""
         if self.low is not None and self.first_ref is not None and ref >> REF_FILE_SHIFT != self.first_ref >> REF_FILE_SHIFT:
             self.high = position if self.high is None or self.crossed is False else max(self.high, position)
             self.crossed = True
@@ -306,8 +305,7 @@ class Framer:
         del frame.head[limits.FRAME_HEAD_KEPT :]
 
     def _lightened(self, frame: OpenFrame) -> bool:
-        """Releases most of the bytes that a frame holds, because the frames of all connections hold too much. Returns False if
-        it has to keep them."""
+        """Releases most of what a frame holds, because all frames hold too much; False if it has to keep that."""
         rest, most = frame.rest, limits.GATHERED_LEAST
         if rest is None:
             rest, most = self.resumed(frame, light=True) if self._progress(frame) else None, len(frame.head) // 2

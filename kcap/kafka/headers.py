@@ -145,8 +145,7 @@ def noise(header: RequestHeader) -> bool:
 
 
 GSSAPI = "gssapi token"
-"""Detail of a connection that begins with a Kerberos token (RFC 4121) behind its length, as with brokers of 0.9, which have no
-SaslHandshake."""
+"""Detail of a connection that begins with a Kerberos token (RFC 4121): brokers of 0.9 have no SaslHandshake."""
 OTHER_PROTOCOLS = (
     ("tls", re.compile(rb"\x16\x03[\x00-\x04]|\x15\x03[\x00-\x04]\x00\x02")),
     ("http", re.compile(rb"(?:GET|HEAD|POST|PUT|DELETE|OPTIONS|PATCH|CONNECT|TRACE|PRI) |HTTP/[12]")),

@@ -26,8 +26,7 @@ SEQUENCE_FAR = 1 << 28
 """A segment that is further than this from its stream belongs to another connection with the same ports."""
 
 ROUND_TRIPS_NS = (1 << 63) - 1
-"""Largest sum of a stream's round trips, since columns have 64 bits. Round trips beyond it, which only a clock that jumps
-gives, are not counted."""
+"""Largest sum of a stream's round trips, as columns have 64 bits. Only a clock that jumps exceeds it, which does not count."""
 CLOSED_WINDOW_NS = ROUND_TRIPS_NS >> 1
 """Longest total time for which one side's window is closed. A clock that jumps may give centuries, and the sum of both sides
 must fit into 64 bits."""

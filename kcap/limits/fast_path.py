@@ -77,8 +77,7 @@ not stay in the fast path for as long. Export and import cost as much as some 50
 
 FAST_PATH_MOVED_BODY = 4 << 10
 FAST_PATH_MOVED_BYTES = 1 << 20
-"""Bodies up to this size, and this many bytes in all, move to the next batch with an outstanding request. Of other bodies, only
-the values do."""
+"""Bodies up to this size, and this many bytes in all, move to the next batch with a request; of others only the values do."""
 
 REPEATS_SEARCHED_MAX = 256
 """Outstanding requests that are searched for repeated bytes."""

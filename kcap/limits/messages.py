@@ -75,8 +75,7 @@ CLIENT_IDS_KEPT = 8
 """Client ids of one connection that resync searches for; brokers and proxies use a few on one connection."""
 
 IDS_SEARCHED = 64
-"""Outstanding correlation ids that resync searches for: the oldest ones, since brokers respond in order, and those that were
-passed over last."""
+"""Outstanding ids that resync searches for: the oldest, since brokers respond in order; those passed over come last."""
 
 IDS_APART = 100_000
 """A response to a request that was not captured has an id that is this near to those captured, or to the start."""

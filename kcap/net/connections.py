@@ -430,8 +430,8 @@ class ConnectionTable:
 
     # -- time ---------------------------------------------------------------------------------------------------------
     def advance(self, time_ns: int, idle: Iterable[Numbered] = ()) -> None:
-        """Advances capture time: gives up holes that have waited long enough, and closes idle and ended connections, including
-        those in `idle`."""
+        """Advances capture time: gives up holes that have waited long enough, and closes idle (`idle` too) and ended
+        connections."""
         self.time_ns = max(self.time_ns, time_ns)
         time_ns = self.time_ns
         self._freeze()
@@ -492,8 +492,7 @@ class ConnectionTable:
         return found
 
     def _sweep(self, time_ns: int, others: Iterable[Numbered]) -> None:
-        """Closes idle connections, up to a number that bounds the memory of their rows until these are taken. The others are
-        closed next time."""
+        """Closes idle connections, up to a number that bounds the memory of their rows; the others are closed next time."""
         found = sorted([*self.idle(time_ns), *((one.number, one) for one in others)], key=itemgetter(0))
         queue = deque(one for _, one in found[: limits.CLOSED_TOGETHER])
         while queue:

@@ -10,8 +10,7 @@ from struct import Struct
 from kcap.weird import WeirdKind
 
 Report = Callable[[WeirdKind, str, int, int, int], None]
-"""Callback(kind, detail, file, packet, position): the fields of a file's `Weird`, in its order. It is a callback so that the
-caller counts."""
+"""Callback(kind, detail, file, packet, position), so that the caller counts: the fields of a file's `Weird`, in order."""
 
 SHORT = Struct(">H").unpack_from
 

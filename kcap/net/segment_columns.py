@@ -53,8 +53,7 @@ class SegmentColumns:
         return len(self.time_ns)
 
     def of_flows(self, flows: list[bytes]) -> "Int64s":
-        """Returns the indexes of segments of some flows, in order. For many flows, others with an equal hash may be
-        included."""
+        """Returns the indexes of segments of some flows, in order. For many flows, others with the same hash may be there."""
         import numpy as np
 
         clean = self.state == CLEAN

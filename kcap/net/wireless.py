@@ -16,8 +16,7 @@ BOTH_DISTRIBUTED, PROTECTED, ORDER = 0x03, 0x40, 0x80
 AGGREGATE: Final = 0x80
 """Bit of the QoS control field: the body is an A-MSDU, which is several frames with headers of their own."""
 TSFT, FLAGS, MORE, PADDED = 0x01, 0x02, 0x80, 0x20
-"""Bits of radiotap: the fields that are present, whether another word of such bits follows, and whether the frame's header is
-padded to 4 bytes."""
+"""Bits of radiotap: the fields that are present, whether another word follows, whether the header is padded to 4 bytes."""
 
 
 def read_radiotap(cursor: PacketCursor) -> bool:

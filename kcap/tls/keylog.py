@@ -165,8 +165,7 @@ class KeyLog:
         self._store(fresh)
 
     def _secret(self, words: list[bytes], fresh: dict[bytes, bytes]) -> bool:
-        """Takes a line with label, client random and secret into `fresh`, which has the form of `stored`; False for another
-        line."""
+        """Takes a line with label, client random and secret into `fresh`, a mapping like `stored`; False for another line."""
         if len(words) != 3 or len(words[1]) != RANDOM_DIGITS or (entry := ENTRIES.get((words[0], len(words[2])))) is None:
             return False
         try:

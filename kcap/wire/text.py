@@ -16,8 +16,7 @@ UNNAMED: Final = re.compile(BINARY.pattern.encode())
 
 
 def _replace(error: UnicodeError) -> tuple[str, int]:
-    """Returns one U+FFFD for what Java replaces with one: an encoded surrogate or its first two bytes, each a fault in
-    Python."""
+    """Returns one U+FFFD for what Java replaces with one, an encoded surrogate or its first two bytes: each a fault here."""
     assert isinstance(error, UnicodeDecodeError)
     at, end = error.start, error.end
     data = error.object[at : at + 3]
