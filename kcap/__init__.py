@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from kcap.records.record_sets import RecordSet as RecordSet
     from kcap.records.record_sets import decode_records as decode_records
     from kcap.session import Capture as Capture
-    from kcap.session import open_capture as open  # noqa: A004 - `kcap.open` reads as it should
+    from kcap.session import open_capture as open  # noqa: A004 - `kcap.open` reads well
     from kcap.table.builder import Table as Table
     from kcap.version import VERSION as __version__  # noqa: N811 - the name that Python gives it
 
@@ -84,10 +84,10 @@ _WHERE = {
     "decode_response": ("kcap.decode.message", "decode_response"),
     "open": ("kcap.session", "open_capture"),
 }
-"""Public name -> module and name there. A module is imported when a name of it is first used, to keep `import kcap` cheap."""
+"""Public name -> module and its name there. Modules are imported on first use, which keeps `import kcap` cheap."""
 
 LOADED_NS = time_ns()
-"""When this process began to load kcap: a source file that was written later is not what it runs."""
+"""When this process began to load kcap, ns since the epoch. The process does not run a source file that was written later."""
 
 __all__ = [
     "Capture",
@@ -118,7 +118,7 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     if place[0] == "kcap.decode.message":
-        import_module("kcap.records.batch_nodes")  # the trees of messages open their records fields with it
+        import_module("kcap.records.batch_nodes")  # the trees of messages need it to open their records fields
     return getattr(import_module(place[0]), place[1])
 
 

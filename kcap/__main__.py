@@ -1,4 +1,4 @@
-"""`python -m kcap` is `kcap`."""
+"""Runs `kcap` as `python -m kcap`."""
 
 import sys
 

@@ -1,7 +1,7 @@
 """Composes the pipeline from TCP segments to decided exchanges. No I/O, no clock.
 
 In: segments. Out: batches of decided exchanges, closed connections, weirds. Law: pickling the analyzer after any packet and
-continuing with the copy changes nothing; neither does the size of the batches of segments.
+continuing with the copy changes nothing, and neither does the size of the batches of segments.
 """
 
 from collections.abc import Callable, Iterator
@@ -49,9 +49,9 @@ class RowBatch:
     fast_rows: "FastPathRows | None" = None
     """Rows of the fast path."""
     orders: list[int] = field(default_factory=list)
-    """For each row of the reference path the order of the packet that decided it."""
+    """The order of the packet that decided each row of the reference path."""
     passed_over: list[tuple[int, int, PassedOver]] = field(default_factory=list)
-    """Overtaken requests: number of the reference path's rows before it, index of the connection's identity, the request."""
+    """Overtaken requests: number of reference path rows before each, index of its connection's identity, the request."""
     _rows: list[tuple[Any, ...]] | None = None
 
     def __len__(self) -> int:
@@ -69,7 +69,7 @@ class RowBatch:
 
 
 class KeptConnection:
-    """A closed connection and its row of `connections`, which is made when it is read."""
+    """A closed connection and its row of `connections`, which is made when it is first read."""
 
     __slots__ = ("_connection", "_detail", "_phase", "_values", "ref")
 
@@ -99,7 +99,7 @@ class KeptConnection:
         return self._values
 
     def part(self, names: tuple[str, ...]) -> dict[str, object]:
-        """Some columns of the row, None where it has none."""
+        """The named columns of the row; None for a column that the row does not have."""
         return dict(zip(names, map(self.values.get, names)))
 
     def each(self) -> list["ClosedConnection"]:
@@ -114,16 +114,16 @@ class KeptConnection:
 
 
 class SilentConnection:
-    """A closed connection that carried no byte, in compact form; its row is made each time it is read."""
+    """A closed connection that carried no bytes, in compact form. Its row is made each time it is read."""
 
     __slots__ = ("_flow", "_owner", "_packed")
 
     count: Final = 1
-    """Connections that it stands for."""
+    """Number of connections that this object represents."""
     phases: Final = {"empty": 1}
-    """How many were in which phase."""
+    """Phase -> number of connections in it."""
     details: Final[dict[str, int]] = {}
-    """The same of details, where there are any."""
+    """Detail -> number of connections with it."""
 
     def __init__(self, flow: bytes, packed: bytes, owner: "Analyzer") -> None:
         self._flow, self._packed, self._owner = flow, packed, owner
@@ -135,7 +135,7 @@ class SilentConnection:
 
     @property
     def compact(self) -> tuple[bytes, bytes]:
-        """Its flow key and its compact form, of which another process makes it again."""
+        """Its flow key and its compact form, from which another process can rebuild it."""
         return self._flow, self._packed
 
     @property
@@ -151,11 +151,11 @@ class SilentConnection:
         return dict(zip(names, map(self.values.get, names)))
 
     def each(self) -> list["ClosedConnection"]:
-        """One after the other."""
+        """The connections, one after the other."""
         return [self]
 
     def settle(self) -> None:
-        """As `KeptConnection`; it holds nothing that could be released."""
+        """As `KeptConnection`; there is nothing to release."""
 
 
 ClosedConnection: TypeAlias = KeptConnection | SilentConnection | ClosedRow
@@ -163,7 +163,7 @@ ClosedConnection: TypeAlias = KeptConnection | SilentConnection | ClosedRow
 
 
 ClosedTogether: TypeAlias = KeptConnection | SilentConnection | ClosedRows
-"""What is closed at once: one connection, or many of the fast path."""
+"""Something that is closed at once: one connection, or many connections of the fast path."""
 
 
 @dataclass(slots=True)
@@ -177,9 +177,9 @@ class Options:
     secrets: Secrets | None = None
     """Secrets that decrypt TLS connections."""
     fast_path: bool = True
-    """Whether compiled code reads well-behaved connections, if segments come as columns; changes only speed."""
+    """Whether compiled code reads well-behaved connections if segments come as columns. Changes only speed."""
     jobs: int = 1
-    """Number of processes that read the capture; 0 for as many as pay off (`kcap.jobs.cores`). Changes only speed."""
+    """Number of processes that read the capture; 0 means as many as pay off (`kcap.jobs.cores`). Changes only speed."""
 
 
 class Analyzer:
@@ -189,31 +189,31 @@ class Analyzer:
         self.options = options or Options()
         self.secrets = Secrets() if self.options.secrets is None else self.options.secrets.copy()
         self.plaintext: Listen | None = None
-        """Called with each piece of plaintext of TLS connections."""
+        """Callback for each piece of plaintext of TLS connections."""
         self.infer_turns = False
-        """Turns of TLS connections are inferred, and are in their rows as `turns` (`kcap.tls.turns.Turns`)."""
+        """Whether turns of TLS connections are inferred; their rows then have them as `turns` (`kcap.tls.turns.Turns`)."""
         self.bodies = BodyCollector()
         self.rows: list[tuple[Any, ...]] = []
         self.orders: list[int] = []
         self.passed_over: list[PassedOver] = []
         self.fast_path: FastPath | None = None
         self.packets = 0
-        """Packets that came as columns before the fast path was started."""
+        """Number of packets that came as columns before the fast path was started."""
         self.batch = 0
         self.identities = Identities()
         self._closed: list[ClosedTogether] = []
         self.closed_connections = 0
-        """Connections that wait in it to be taken."""
+        """Number of connections in it that wait to be taken."""
         self._sightings = Sightings()
         self.weirds_most = limits.WEIRDS_MAX
-        """Entries of `sightings` from which on oddities of further connections are counted together."""
+        """Number of entries of `sightings` from which on oddities of further connections are counted together."""
         self.kafka_connections = 0
         self.watch: Callable[[int, Connection], None] | None = None
         """Callback(packet reference, connection) for each packet whose payload a heuristic used
         (`kcap.distributed.shard_reader`).
         """
         self.unrecognised_bytes = self.held_bytes = 0
-        """Memory of what connections hold that are not recognised yet, and of what waits behind holes where it is much."""
+        """Memory held by connections that are not recognised yet, and memory of bytes behind holes where it is much."""
         self.table = ConnectionTable(self)
 
     def __getstate__(self) -> dict[str, object]:
@@ -222,7 +222,7 @@ class Analyzer:
         return self.__dict__
 
     def feeds(self, batch: SegmentBatch | SegmentColumns) -> Iterator[None]:
-        """Takes segments; pauses for rows to be taken, since packets of a batch may hold a hundred times as many messages."""
+        """Takes segments. Pauses so that the caller can take rows: a packet may have a hundred messages."""
         if self.fast_path is None and isinstance(batch, SegmentColumns):
             self._start_fast_path(len(batch))
         if self.fast_path is not None:
@@ -233,22 +233,20 @@ class Analyzer:
             self.table.segments(some)
             if self.full:
                 yield
-        if len(segments):  # where the fast path does, so that what time decides has one place among the rows
+        if len(segments):  # as in the fast path, so that exchanges decided by a timeout have the same place among the rows
             self.table.advance(max(segments.time_ns))
 
     def feed(self, batch: SegmentBatch | SegmentColumns) -> None:
-        """`feeds` in one go."""
+        """Takes all segments of a batch without a pause; see `feeds`."""
         for _ in self.feeds(batch):
             pass
 
     def expect_many(self) -> None:
-        """Starts the fast path with the next columns, since more than FAST_PATH_AFTER_PACKETS packets will come. Changes speed
-        alone.
-        """
+        """Starts the fast path with the next columns, because it will get more packets than FAST_PATH_AFTER_PACKETS."""
         self.packets = limits.FAST_PATH_AFTER_PACKETS
 
     def _start_fast_path(self, packets: int) -> None:
-        """Starts the fast path once enough packets came for it to pay."""
+        """Starts the fast path once there were enough packets for it to pay off."""
         self.packets += packets
         if not self.options.fast_path or self.packets < limits.FAST_PATH_AFTER_PACKETS:
             return
@@ -261,18 +259,18 @@ class Analyzer:
 
     @property
     def waiting(self) -> int:
-        """Rows that were decided since the last batch."""
+        """Number of rows decided since the last batch."""
         return len(self.rows) + (self.fast_path.decided if self.fast_path is not None else 0)
 
     @property
     def rows_per_batch(self) -> int:
-        """Rows of a batch, as far as they decide where it ends."""
+        """Number of rows that make a batch full."""
         few = limits.ROWS_WITH_PARTITIONS_PER_BATCH if self.bodies.partitions else limits.ROWS_PER_BATCH
         return min(few, limits.ROWS_PER_BATCH)
 
     @property
     def full(self) -> bool:
-        """Whether enough rows or bodies are there for a batch."""
+        """Whether there are enough rows or bodies for a batch."""
         gathered = self.fast_path.gathered if self.fast_path is not None else 0
         if self.waiting >= self.rows_per_batch or len(self.bodies.arena) + gathered >= limits.BODIES_BYTES:
             return True
@@ -282,16 +280,16 @@ class Analyzer:
 
     @property
     def _large_bytes(self) -> int:
-        """Bytes of large messages since the last batch, which are in memory together where their records are read again."""
+        """Bytes of large messages since the last batch. They are in memory together where their records are read again."""
         return self.bodies.large_bytes + (self.fast_path.large_bytes if self.fast_path is not None else 0)
 
     def take(self, unwanted: Callable[[RowBatch], Any] | None = None) -> RowBatch:
-        """The exchanges decided since the last call.
+        """Returns the exchanges decided since the last call.
 
         `unwanted` gets the batch without its bodies and returns an array of the slots that need not be decoded.
         """
         passed_over, self.passed_over = self.passed_over, []
-        if not self.waiting:  # a batch without rows has no reader
+        if not self.waiting:  # nothing reads a batch without rows
             self.passed_over = [one._replace(row=0) for one in passed_over]
             passed_over = []
         passed = [(one.row, one.conversation.identity(), one) for one in passed_over]
@@ -313,7 +311,7 @@ class Analyzer:
         return RowBatch(self.rows, self.identities, BodyCollector().close(), decided, self.orders)
 
     def report_undecoded(self, batch: RowBatch) -> None:
-        """Reports bodies that were captured completely and do not read as their API and version say."""
+        """Reports bodies that were captured completely but do not match the schema of their API and version."""
         slots = batch.bodies.unread()
         if not slots:
             return
@@ -335,22 +333,21 @@ class Analyzer:
                 self._count(kind, detail, frame.first_ref or 0, frame.low or 0, uid)
 
     def take_connections(self) -> list[ClosedConnection]:
-        """The connections closed since the last call."""
+        """Returns the connections closed since the last call."""
         return [connection for together in self.take_closed() for connection in together.each()]
 
     def take_closed(self) -> list[ClosedTogether]:
-        """The same as they were closed, those of the fast path many at a time."""
+        """Returns the same as they were closed; those of the fast path are grouped."""
         closed, self._closed, self.closed_connections = self._closed, [], 0
         return closed
 
     def advance(self, time_ns: int) -> None:
-        """Capture time moves on, also without packets of this analyzer."""
+        """Advances capture time, even if there are no packets for this analyzer."""
         (self.table if self.fast_path is None else self.fast_path).advance(time_ns)
 
     def ends(self) -> Iterator[None]:
-        """The capture is over: closes every connection, which decides every exchange; pauses for rows and closed connections to
-        be taken, so that the end of a capture with many open connections takes no more memory than its middle.
-        """
+        """Ends the capture: closes every connection, which decides every exchange. Pauses so that the caller can take rows and
+        closed connections; the end of a capture with many open connections then takes no more memory than its middle."""
         self.table.expect_end()
         self.advance(self.table.time_ns)
         while self.table.unswept:
@@ -362,18 +359,18 @@ class Analyzer:
                 yield
 
     def finish(self) -> None:
-        """`ends` in one go."""
+        """Ends the capture without a pause; see `ends`."""
         for _ in self.ends():
             pass
 
-    # -- what connections and conversations ask for -------------------------------------------------------------------
+    # -- called by connections and conversations ----------------------------------------------------------------------
     def opened(self, connection: Connection) -> None:
         connection.conversation = Conversation(connection, self)
         if self.fast_path is not None:
             self.fast_path.opened(connection)
 
     def ended(self, connection: Connection) -> None:
-        """As `Owner`: keys of TLS are not needed any more."""
+        """As `Owner`; the connection's TLS keys are no longer needed."""
         conversation = connection.conversation
         if isinstance(conversation, Conversation) and conversation.tls is not None:
             conversation.tls.session.rest()
@@ -381,11 +378,11 @@ class Analyzer:
     def closed(self, connection: Connection, time_ns: int) -> None:
         conversation = connection.conversation
         if isinstance(conversation, Conversation):
-            for _ in range(3):  # each time less is left to be done
+            for _ in range(3):  # each attempt has less left to do
                 try:
                     conversation.finish(time_ns)
                     break
-                except Exception as error:  # noqa: BLE001 - what else it said is in its rows
+                except Exception as error:  # noqa: BLE001 - its other rows remain
                     self.failed(connection, error, connection.first_ref)
             self.kafka_connections += conversation.phase == "kafka"
             if conversation.untouched and speechless(connection):
@@ -401,27 +398,27 @@ class Analyzer:
         self.closed_connections += closed.count
 
     def closed_packed(self, flow: bytes, packed: bytes) -> None:
-        """`closed` of a connection that carried no byte, in compact form."""
+        """As `closed`, for a connection in compact form, which carried no bytes."""
         self._close(SilentConnection(flow, packed, self))
         if self.fast_path is not None:
             self.fast_path.closed(flow)
 
     def speechless(self, connection: Connection) -> bool:
-        """Whether nothing is known of a connection above TCP."""
+        """Whether nothing above TCP is known of a connection."""
         conversation = connection.conversation
         return isinstance(conversation, Conversation) and conversation.untouched
 
     def packed(self, connection: Connection) -> None:
-        """A connection is stored in compact form; its objects go."""
+        """A connection was stored in compact form; its objects are released."""
         assert isinstance(connection.conversation, Conversation)
         connection.conversation.release()
 
     def resumed(self, connection: Connection) -> None:
-        """A connection that was stored in compact form is an object again."""
+        """A connection that was stored in compact form was made an object again."""
         connection.conversation = Conversation(connection, self)
 
     def over(self, closed: ClosedRows) -> None:
-        """Connections end that lived in the fast path alone."""
+        """Takes closed connections that only the fast path held."""
         self.kafka_connections += closed.phases.get("kafka", 0)
         self._close(closed)
 
@@ -435,11 +432,11 @@ class Analyzer:
         *,
         uid: str | None = None,
     ) -> None:
-        """Counts an oddity and holds its first sighting; its connection is given as such or by uid."""
+        """Counts an oddity and stores its first sighting. The connection is given as an object or by its uid."""
         self._count(kind, detail, ref, position, uid if connection is None else connection_uid(connection))
 
     def failed(self, connection: Connection, error: Exception, ref: int, position: int = 0) -> None:
-        """Reports a decoder failure on a connection, whose further bytes are only counted."""
+        """Reports a decoder failure on a connection. Its further bytes are only counted."""
         self.report(WeirdKind.DECODER_FAILED, f"the rest of the connection: {fault_of(error)}", ref, position, connection)
         if isinstance(connection.conversation, Conversation):
             connection.conversation.fail()
@@ -450,7 +447,7 @@ class Analyzer:
             self.watch(ref, connection)
 
     def reads_handshakes(self) -> bool:
-        """Whether the fast path may read TLS handshakes: there are key logs, and no one watches the bytes of connections."""
+        """Whether the fast path may read TLS handshakes: there are key logs, and nothing observes the bytes of connections."""
         return bool(self.secrets.keylog.stored) and self.plaintext is None and not self.infer_turns and self.watch is None
 
     def _count(self, kind: WeirdKind, detail: str, ref: int, position: int, uid: str | None, count: int = 1) -> None:
@@ -458,28 +455,26 @@ class Analyzer:
 
     @property
     def sighted(self) -> int:
-        """How many `sightings` there are."""
+        """Number of entries in `sightings`."""
         return len(self._sightings)
 
     def sightings(self) -> list[tuple[Weird, int]]:
-        """Every oddity so far in the order of packets: the first sighting of its kind on its connection, and how many there
-        were.
-        """
+        """Returns every oddity so far in packet order: the first sighting of each kind on each connection, and the count."""
         return list(self._sightings)
 
     def take_sightings(self) -> list[tuple[Weird, int]]:
-        """The oddities since the last call, in the order in which each was first seen."""
+        """Returns the oddities since the last call, in the order in which each was first seen."""
         found, self._sightings = list(self._sightings.entered()), Sightings()
         return found
 
     def add_sightings(self, found: list[tuple[Weird, int]]) -> None:
-        """Counts oddities that another analyzer took, in the order in which it first saw each."""
+        """Adds oddities that another analyzer counted, in the order in which it first saw each."""
         for weird, count in found:
             ref = weird.file << REF_FILE_SHIFT | weird.packet
             self._count(weird.kind, weird.detail, ref, weird.position, weird.connection, count)
 
     def identity(self, conversation: Conversation) -> int:
-        """Adds the connection's constants to the open batch; their index."""
+        """Adds the connection's constants to the open batch and returns their index."""
         return self.identities.append(self.constants(conversation))
 
     @staticmethod
@@ -491,11 +486,11 @@ class Analyzer:
         return Identity(connection_uid(connection), *endpoints(flow), connection.number, tls)
 
     def takes_all(self) -> bool:
-        """Whether the user set no ports."""
+        """Whether the user configured no ports."""
         return not self.options.kafka_ports and not self.options.not_kafka_ports
 
     def decode_as(self, connection: Connection) -> bool | None:
-        """The user's setting for this connection's ports: True Kafka, False not Kafka, None no setting."""
+        """The user's setting for this connection's ports: True for Kafka, False for not Kafka, None for no setting."""
         options = self.options
         if not options.kafka_ports and not options.not_kafka_ports:
             return None
@@ -515,7 +510,7 @@ def connection_uid(connection: Connection) -> str:
 
 
 def describe(connection: Connection, conversation: Conversation) -> dict[str, object]:
-    """The row of `connections`, without the file's name and the community id; `flow`, the client's flow key, is for that."""
+    """Returns the row of `connections` without file name and community id, which is computed from `flow`, the client's key."""
     client = connection.client or connection.streams[0]
     place = connection.streams.index(client)
     server, flow = connection.streams[1 - place], connection.flows[place]
@@ -559,7 +554,7 @@ def describe(connection: Connection, conversation: Conversation) -> dict[str, ob
     for name, stream, framer in (("client", client, kafka.requests), ("server", server, kafka.responses)):
         framed, skipped, pending = (framer.framed, framer.skipped, framer.pending) if framer is not None else (0, 0, 0)
         opaque = stream.captured if framer is None else conversation.proxied if stream is client else 0
-        if conversation.inner is not None:  # of an encrypted stream all that is not plaintext of frames is opaque
+        if conversation.inner is not None:  # on an encrypted stream, all bytes that are not plaintext of frames are opaque
             opaque = max(stream.captured - framed - skipped - pending, 0)
         values |= {
             f"{name}_captured": stream.captured,
@@ -576,12 +571,12 @@ def describe(connection: Connection, conversation: Conversation) -> dict[str, ob
 
 
 def shown_phase(conversation: Conversation) -> str:
-    """The phase of a closed connection as its row has it."""
+    """The phase of a closed connection as its row shows it."""
     return conversation.phase if conversation.phase != "waiting" else "opaque"
 
 
 def community_id(flow: bytes) -> str:
-    """Community ID version 1 with seed 0 (corelight/community-id-spec) of a TCP flow."""
+    """Returns the Community ID of a TCP flow: version 1, seed 0 (corelight/community-id-spec)."""
     from base64 import b64encode
     from hashlib import sha1
 

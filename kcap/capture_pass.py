@@ -1,6 +1,6 @@
 """One pass over the files of a capture: the edge where I/O meets the core.
 
-In: paths. Out: batches of decided exchanges; connections when they are over; oddities. Law: every pass over the same files sees
+In: paths. Out: batches of decided exchanges; connections once they are over; oddities. Law: every pass over the same files sees
 the same, and memory does not grow with the length of the capture.
 """
 
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
     from kcap.tls.plaintext import PlaintextStore
 
 EAGER_SECONDS = 0.25
-"""Rows wait no longer than this for a batch to fill; the first ones do not wait at all."""
+"""Longest time that rows wait for a batch to fill, seconds. The first rows do not wait at all."""
 
 
 class CapturePass:
-    """One pass over a capture, a step at a time; its attributes have what has been read so far."""
+    """One pass over a capture, made step by step. Its attributes describe what has been read so far."""
 
     processes = 1
-    """Number of processes that do its work."""
+    """Number of processes that do the work."""
 
     def __init__(self, paths: Sequence[str], options: Options | None = None, *, keep_connections: bool = False) -> None:
         self.analyzer = Analyzer(options)
@@ -49,32 +49,32 @@ class CapturePass:
         self.parser = SegmentParser(self._report)
         self.keep_connections = keep_connections
         self.connections: list[ClosedConnection] = []
-        """Connections that are over, if `keep_connections` is set; a reader of this list may empty it."""
+        """Closed connections, if `keep_connections` is set. A reader of this list may empty it."""
         self._settled = 0
-        """How many of them came since the last batch."""
+        """Number of connections added since the last batch."""
         self.phases: Counter[str] = Counter()
-        """Phases of the connections that are over."""
+        """Phases of the closed connections."""
         self.details: Counter[str] = Counter()
-        """What the connections that are not Kafka look like."""
+        """Details of the connections that are not Kafka: what they look like."""
         self.rows = 0
         self._secrets = [0] * len(self.files.files)
-        """Per file: Decryption Secrets Blocks that were taken."""
+        """Number of Decryption Secrets Blocks that were taken, per file."""
         self.not_kept = 0
-        """Requested messages that were too large to be gathered and cannot be read again."""
+        """Number of requested messages that were too large to be gathered and cannot be read again."""
         self.watch: Callable[[], None] | None = None
-        """Called now and then, also while the last connections are closed: to show the progress, or to take `connections`."""
+        """Called from time to time, also while the last connections are closed, to show progress or to take `connections`."""
         self.positions = [0] * len(self.files.files)
-        """How far each file was read, in bytes."""
+        """Number of bytes read of each file."""
         self._piped = any(file.path == STANDARD_INPUT for file in self.files.files)
         self._emitted = -EAGER_SECONDS
         self.patient = False
-        """Rows leave in full batches, however long they wait: what they go to is not looked at before the end."""
+        """Whether only full batches are emitted, however long rows wait: their consumer needs nothing before the end."""
         self.noted: list[PacketIndex] = []
-        """Packets that are looked for."""
+        """Indexes of packets that are searched for."""
         self.frame_lengths: FrameLengths | None = None
-        """Takes the lengths of packets."""
+        """Stores the lengths of packets; None if they are not requested."""
         self.unwanted: Callable[[RowBatch], Any] | None = None
-        """Says which bodies of a batch are not needed (`Analyzer.take`)."""
+        """Returns the bodies of a batch that are not needed (`Analyzer.take`)."""
 
     def _report(self, kind: WeirdKind, detail: str, file: int, packet: int, position: int) -> None:
         if kind is WeirdKind.LINK_UNKNOWN:
@@ -82,15 +82,16 @@ class CapturePass:
         self.analyzer.report(kind, detail, file << REF_FILE_SHIFT | packet, position)
 
     def another(self) -> "CapturePass | None":
-        """Another pass over the same files; None where one of them can be read once only."""
+        """Returns another pass over the same files, or None if one of them can be read only once."""
         if not all(os.path.isfile(file.path) for file in self.files.files):
             return None
         return CapturePass(*self._again)
 
     def keep_bodies(self, *, records: bool = True, partitions: bool = False) -> None:
-        """Bodies will be read: batches retain their bytes, and large ones can be read again from what passes but once.
+        """Announces that bodies will be read: batches retain their bytes, and large bodies are stored if the input can be read
+        only once.
 
-        Without `records` those of large bodies may be left out; `partitions` will be read, too.
+        Without `records`, the records of large bodies may be omitted. `partitions` says that partitions will be read too.
         """
         self.analyzer.bodies.retain(records=records, partitions=partitions)
         self.files.keeps = True
@@ -98,12 +99,12 @@ class CapturePass:
     @cached_property
     def frames(self) -> "FrameReader":
         """Frames of the files that this pass reads."""
-        from kcap.capture.frame_reader import FrameReader  # most passes read no frame again, and imports take time
+        from kcap.capture.frame_reader import FrameReader  # most passes do not re-read frames, and the import takes time
 
         return FrameReader(source_of(self), self.plaintext)
 
     def plaintext(self) -> "PlaintextStore | None":
-        """The plaintext of all TLS connections, by another pass over the files; None where they can be read once only."""
+        """Returns the plaintext of all TLS connections, from another pass over the files; None if there can be none."""
         from kcap.tls.plaintext import PlaintextPiece, PlaintextStore
 
         again = self.another()
@@ -121,9 +122,8 @@ class CapturePass:
         return store
 
     def message(self, batch: RowBatch, at: int, side: str, following: Sequence[tuple[int, str]] = ()) -> "Message | None":
-        """The request or the response of a decided exchange, read again; None where it was not kept. `following`: as of
-        `kcap.facts.tracker.Reread`.
-        """
+        """Re-reads a message of a decided exchange; None if it was not retained. `following`: see
+        `kcap.facts.tracker.Reread`."""
         if following:
             self.frames.ahead(batch, following)
         size, found = batch.rows[at][PART[f"{side}_bytes"]] or 0, None
@@ -132,7 +132,7 @@ class CapturePass:
 
             exchange = Exchange(ExchangeRows(batch, self.capture_files), at, self.frames)
             found = exchange.request if side == "request" else exchange.response
-        if LARGE_BODIES_ROOM < size <= REREAD_BYTES_MAX:  # the packets that carried it take as much room
+        if LARGE_BODIES_ROOM < size <= REREAD_BYTES_MAX:  # the packets that carried it take as much memory
             trim_heap()
         values = batch.bodies.carried.get(batch.rows[at][PART[f"{side}_slot"]])
         self.not_kept += found is None and (size > FAST_PATH_LARGE_FROM or (values is not None and values.passed))
@@ -140,36 +140,36 @@ class CapturePass:
 
     @property
     def capture_files(self) -> list[CaptureFile]:
-        """The files, as far as they were read."""
+        """The files, with what is known of them so far."""
         return self.files.files
 
     @cached_property
     def file_numbers(self) -> dict[str, int]:
-        """Name of each file -> its place among them."""
+        """Name of each file -> its index in the capture."""
         return {file.name: at for at, file in enumerate(self.capture_files)}
 
     @property
     def failed(self) -> list[tuple[str, CaptureError]]:
-        """Files that could not be read, wholly or in part, and why."""
+        """Files that could not be read, or not completely, with the error of each."""
         return unread(self.files)
 
     @property
     def bytes(self) -> int:
-        """How far the files were read."""
+        """Number of bytes read so far."""
         return sum(self.positions)
 
     @property
     def total_bytes(self) -> int | None:
-        """How far there is to read, None where it is not known."""
+        """Total number of bytes to read; None if it is not known."""
         sizes = [file.size if "+" not in file.format else None for file in self.files.files]
         return None if None in sizes else sum(size or 0 for size in sizes)
 
     def length_of(self, name: str, packet: int) -> int:
-        """Bytes on the wire of a packet of the file of this name; 0 where `frame_lengths` were not kept."""
+        """Length on the wire, in bytes, of a packet of the named file; 0 if `frame_lengths` were not retained."""
         return 0 if self.frame_lengths is None else self.frame_lengths.of(self.file_numbers[name], packet)
 
     def batches(self) -> Iterator[RowBatch]:
-        """Decided exchanges, as they are decided: the first ones at once, then in full batches as far as time allows."""
+        """Yields exchanges as they are decided: the first ones at once, then in batches that are full if time allows."""
         analyzer = self.analyzer
         parse = self.parser.columns if analyzer.options.fast_path else self.parser.parse
         if self.files.large:
@@ -201,13 +201,12 @@ class CapturePass:
                 yield from in_pieces(self._take())
         self._drain()
         last = self._take()
-        analyzer.fast_path = None  # its arrays need not stay while the last rows are written
+        analyzer.fast_path = None  # frees its arrays while the last rows are written
         yield from in_pieces(last)
 
     def _take_secrets(self, file: int) -> None:
-        """Takes the key logs that a pcapng file holds, which stand before the packets they are for. Of each an empty one stays:
-        they may be as large as the file, and what they say is stored already.
-        """
+        """Takes the key logs of a pcapng file, which precede the packets that they are for. Each is replaced with an empty one:
+        a key log may be as large as the file, and its secrets are stored already."""
         found = self.files.files[file].secrets
         for at in range(self._secrets[file], len(found)):
             self.analyzer.secrets.keylog.add(found[at])
@@ -217,7 +216,7 @@ class CapturePass:
 
     @property
     def _full(self) -> bool:
-        """Whether a batch is due: rows or bodies enough, or connections, of which a flood may have millions and no row."""
+        """Whether enough rows, bodies or connections are there for a batch. A flood has millions of connections and no rows."""
         return self.analyzer.full or self._settled >= CLOSED_TOGETHER
 
     def _take(self) -> RowBatch:
@@ -227,7 +226,7 @@ class CapturePass:
         return batch
 
     def _due(self) -> bool:
-        """Whether rows leave in a batch that is not full: they have waited long, or the pipe has nothing to say just now."""
+        """Whether a batch that is not full is due: its rows have waited long, or the pipe has no data at the moment."""
         if self.patient:
             return False
         if time.monotonic() - self._emitted >= EAGER_SECONDS:
@@ -250,7 +249,7 @@ class CapturePass:
 
 
 def source_of(reading: CapturePass) -> "PacketSource":
-    """The packets of the files that a pass reads, once more."""
+    """Returns a source that reads the packets of a pass's files again."""
     from kcap.capture.packet_source import PacketSource
 
     return PacketSource(reading.files.files, reading.files.layouts, reading.files.spools)

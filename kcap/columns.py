@@ -1,18 +1,18 @@
-"""Every table's columns: name, type and meaning, declared once as plain data.
+"""The columns of every table: name, type and meaning, declared once as plain data.
 
-JSONL keys, CSV headers, Parquet, Arrow, pandas, DuckDB and Spark columns all derive from here. Types are spelled as Arrow
-spells them; a trailing `?` marks a column that may be null.
+JSONL keys, CSV headers, and the columns of Parquet, Arrow, pandas, DuckDB and Spark all derive from here. Types have Arrow's
+names; a trailing `?` marks a column that may be null.
 """
 
 from dataclasses import dataclass
 
 SCHEMA_VERSION = 1
-"""Written into Arrow and Parquet metadata. Changes are additive only."""
+"""Version of the schema, written into Arrow and Parquet metadata. Changes only add."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column: `type` is one of `TYPES`, `nullable` says whether null occurs, `doc` is its meaning in one sentence."""
+    """One column: `type` is one of `TYPES`, `nullable` says whether null occurs, and `doc` is its meaning in one sentence."""
 
     name: str
     type: str
@@ -33,11 +33,11 @@ TYPES = (
     "list<int8>",
     "list<int64>",
 )
-"""`timestamp` is microseconds since the epoch in UTC: Spark's timestamps have no more."""
+"""Types by name. `timestamp` has microseconds since the epoch in UTC, because Spark's timestamps are no finer."""
 
 
 def _table(text: str) -> tuple[Column, ...]:
-    """Reads the declarations below: `name type[?] meaning`, one a line."""
+    """Parses the declarations below, one per line: `name type[?] meaning`."""
     columns = []
     for line in text.strip().splitlines():
         name, kind, doc = line.split(None, 2)
@@ -143,11 +143,11 @@ FLAG_MEANINGS = {
     "truncated": "the end of the frame is missing",
     "undecoded": "a value that a column needs could not be read",
 }
-"""Member of `exchanges.flags` -> what it says of the row; sorted."""
+"""Member of `exchanges.flags` -> what it says about the row; sorted."""
 FLAGS = tuple(FLAG_MEANINGS)
 """Members of `exchanges.flags`; bit i of a flag mask stands for entry i."""
 WITHOUT_POLLS = "latency_without_polls"
-"""What filters call the time that reports count: `latency_ns` less `long_poll_ns`, for which a Fetch waited for data."""
+"""Name in filters of the time that reports use: `latency_ns` less `long_poll_ns`, during which a Fetch waited for data."""
 
 CONNECTIONS = _table("""
 connection string uid: a hash of the endpoints, the first packet's time and the client's initial sequence number
@@ -367,7 +367,7 @@ exchange int64 number of that exchange
 """)
 
 PAYLOADS = frozenset({"key", "value"})
-"""Columns of `records` that are there only where they are requested."""
+"""Columns of `records` that exist only on request."""
 
 ON_REQUEST = {
     "exchanges": _table("""
@@ -380,7 +380,7 @@ plain_bytes int64? of a Produce: uncompressed bytes of its batches; null if one 
 control_records int64? control records (ends of transactions, leader changes) among the records; null without a batch
 """),
 }
-"""Columns that a reading of a capture knows and a table has only where they are requested."""
+"""Columns that a pass over a capture can compute and that a table has only on request."""
 
 TABLES = {
     "exchanges": EXCHANGES,
@@ -408,14 +408,14 @@ TABLE_MEANINGS = {
     "topic_names": "a topic id whose name a response has",
     "brokers": "an endpoint of a broker that a response lists",
 }
-"""Table -> what one of its rows is."""
+"""Table -> what one row of it represents."""
 
 
 def exchange_column(name: str) -> str:
-    """What a column of exchanges is called in a table of partitions that has it too."""
+    """The name that a column of exchanges has in a table of partitions that has a column of the same name."""
     return f"exchange_{name}" if name in PARTITION_NAMES else name
 
 
 ONLY_ROW = "only_row"
-"""bool, beside columns of exchanges in a table of partitions: its exchange has no other row there."""
+"""bool column beside the columns of exchanges in a table of partitions: whether the exchange has no other row there."""
 PARTITION_NAMES = frozenset(column.name for column in TABLES["partitions"])

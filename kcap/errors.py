@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 SUGGESTED: Final = 2
-"""Names that a message suggests in place of one that does not exist."""
+"""Largest number of similar names that a message suggests in place of an unknown one."""
 MUCH_LESS_ALIKE: Final = 0.15
-"""How much less than the first name, of 1, a second one looks like the given one that is not suggested."""
+"""A second name is not suggested if its similarity to the given one (0 to 1) is lower than the first one's by this much."""
 CONTAINED_LEAST: Final = 3
-"""Characters of a name from which on others that contain it are suggested: nearly all contain a shorter one."""
+"""Least characters of a name for which known names that contain it are suggested; nearly all contain a shorter one."""
 
 
 class KcapError(Exception):
@@ -64,17 +64,18 @@ class MissingExtraError(KcapError):
 
 
 def said(error: Exception) -> str:
-    """What a message says of an error: of one of the system its words alone, without number and path."""
+    """Text for an error in a message; for one of the operating system its description, without number and path."""
     words = error.strerror if isinstance(error, OSError) else None
     return words.lower() if words else str(error)
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """`; did you mean ...?` with the known names that look most like `name`, or nothing; case does not count.
+    """Returns `; did you mean ...?` with the known names that are most similar to `name`, or an empty text. Case does not
+    count.
 
-    In: names, or names -> what is shown of them, where that is a text.
+    In: names, or a mapping from names to the text that is shown for each.
     """
-    from difflib import SequenceMatcher, get_close_matches  # for messages alone
+    from difflib import SequenceMatcher, get_close_matches  # only messages need it
 
     shown = {word.lower(): word for word in known}
     if isinstance(known, Mapping):

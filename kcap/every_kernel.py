@@ -1,7 +1,7 @@
-"""Every kernel that Python calls, and the program that makes the machine code of all of them.
+"""All kernels that Python calls, and the program that compiles them to machine code.
 
-In: nothing. Out: object files in the folder of `kcap.machine_code`, and a file that says that all are there. Law: a capture
-that is read later calls no kernel with arguments of other types. Importing this module imports numba.
+In: nothing. Out: object files in the folder of `kcap.machine_code`, and a file that marks the set as complete. Law: reading a
+capture later calls no kernel with arguments of other types. Importing this module imports numba.
 """
 
 import os
@@ -44,14 +44,14 @@ from kcap.tls.record_kernels import contents, deciphered, derived, nonces
 from kcap.uid_kernels import enter_each, find_each
 
 MAKING: Final = "making"
-"""A file that is there while a process makes an edition's machine code."""
+"""Name of the file that exists while a process compiles the machine code of an edition."""
 MAKING_MAX_S: Final = 600
-"""Seconds after which such a file was left behind by a process that was killed."""
+"""Age in seconds from which such a file is regarded as left behind by a process that was killed."""
 LOW_PRIORITY: Final = 10
 
 
 def examples() -> Iterator[tuple[Any, tuple[Any, ...]]]:
-    """Each kernel that Python calls, with arguments of the types that it is called with. They are for types alone."""
+    """Yields each kernel that Python calls, with example arguments. Only their types matter."""
     state, data, programs = FastPathState(), np.zeros(1, np.uint8), compiled_programs()
     table, keys, meta, large = state.table, state.keys, state.meta, state.large.arrays
     connections, streams, queues = state.connections, state.streams, state.queues
@@ -113,7 +113,7 @@ def examples() -> Iterator[tuple[Any, tuple[Any, ...]]]:
 
 
 def make() -> None:
-    """Makes the machine code of every kernel that is not there yet, unless another process is at it."""
+    """Compiles every kernel that has no machine code yet, unless another process is doing so."""
     if (folder() / COMPLETE).exists():
         return
     place = folder() / MAKING
@@ -132,7 +132,7 @@ def make() -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Makes it, with the priority of a task in the background where that is requested; 1 where it cannot be kept."""
+    """Compiles the kernels, with low priority on request. Returns 1 if the machine code cannot be stored."""
     if "--low-priority" in arguments and hasattr(os, "nice"):
         give_way(LOW_PRIORITY)
     if not kernels.installed():

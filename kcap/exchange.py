@@ -43,7 +43,7 @@ class Exchange:
         return self._frames.frame(self._location(side))
 
     def _body(self, side: str) -> bytes:
-        """The same behind the length prefix."""
+        """The same without the length prefix."""
         return self._frames.frame(self._location(side), behind=PREFIX.size)
 
     def _location(self, side: str) -> FrameLocation:
@@ -51,7 +51,9 @@ class Exchange:
 
     @cached_property
     def request(self) -> "Message | None":
-        """The request, read again from the file; None if there is none, it is a raw SASL token, or it was not retained."""
+        """The request, read again from the file; None if there is none, if it is a raw SASL token, or if it was not
+        retained.
+        """
         from kcap.decode.message import decode_request
 
         frame = self._body("request") if self._raw[PART["api_key"]] is not None else b""
@@ -59,7 +61,9 @@ class Exchange:
 
     @cached_property
     def response(self) -> "Message | None":
-        """The response, read again from the file; None if there is none, it is that of a raw token, or it was not retained."""
+        """The response, read again from the file; None if there is none, if it responds to a raw SASL token, or if it was not
+        retained.
+        """
         from kcap.decode.message import decode_response
 
         frame = self._body("response") if self._raw[PART["correlation_id"]] is not None else b""
@@ -82,7 +86,7 @@ class ExchangeRows:
     """A batch of exchanges whose columns are made when one of them is first read."""
 
     def __init__(self, batch: RowBatch, files: Sequence[CaptureFile], tracker: "MetadataTracker | None" = None) -> None:
-        """`tracker` has observed the earlier batches; without one, only the facts of this batch count."""
+        """`tracker` has observed the earlier batches. Without one, only the facts of this batch are known."""
         self.batch = batch
         self._files = files
         self.exchanges = None if tracker is None or not len(batch) else observed(batch, files, tracker)
@@ -99,7 +103,7 @@ class ExchangeRows:
 
 
 def observed(batch: RowBatch, files: Sequence[CaptureFile], tracker: "MetadataTracker") -> "Exchanges":
-    """A batch with the facts that hold for its rows."""
+    """Makes the rows of a batch with the facts that hold for them."""
     from kcap.batch.columns import BatchColumns
     from kcap.table.exchanges import Exchanges, NameColumn
 

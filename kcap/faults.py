@@ -1,22 +1,21 @@
-"""Words for what kcap's own code failed on: the exception's type and place, never its message.
+"""Descriptions of failures of kcap's own code: the exception's type and place, never its message.
 
-In: an exception that a guard caught. Out: a `Fault`. Law: a guard stands where one exchange, one connection or one body is
-read, and costs that one; what it caught is reported, as `decoder_failed` and where the thing itself says that it is
-`undecoded`.
+In: an exception that a guard caught. Out: a `Fault`. Law: a guard surrounds the reading of one exchange, one connection or one
+body, so that a failure costs only that one. The failure is reported as `decoder_failed`, and as the reason in `undecoded`.
 """
 
 
 class Fault(str):
-    """Why something was not read, where kcap's own code failed on it: `struct.error in records/legacy.py:33`.
+    """The place where kcap's own code failed to read something: `struct.error in records/legacy.py:33`.
 
-    Damage has words of its own; this type tells the two apart wherever such words are kept.
+    Reasons for damaged data are plain `str`; this type distinguishes the two wherever reasons are stored.
     """
 
     __slots__ = ()
 
 
 def fault_of(error: Exception) -> Fault:
-    """The exception's type and the innermost line of kcap on its way; never the message, which may quote payloads."""
+    """Returns the exception's type and its innermost line in kcap; never the message, which may quote payloads."""
     place, trace = "", error.__traceback__
     while trace is not None:
         path = trace.tb_frame.f_code.co_filename.replace("\\", "/")

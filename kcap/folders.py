@@ -1,6 +1,6 @@
-"""The user's folders for what kcap keeps between runs (XDG Base Directory Specification).
+"""The user's folders for data that kcap stores between runs (XDG Base Directory Specification).
 
-In: the environment. Out: paths. A variable that is empty or unset gives the specification's default.
+In: the environment. Out: paths. If a variable is empty or unset, the specification's default applies.
 """
 
 import os
@@ -10,27 +10,27 @@ from stat import S_IRWXG, S_IRWXO, S_ISDIR, S_ISVTX, S_IWOTH
 
 
 def _folder(variable: str, *default: str) -> Path:
-    """`kcap` below a base folder of the specification."""
+    """`kcap` in a base folder of the specification."""
     return Path(os.environ.get(variable) or os.path.join(os.path.expanduser("~"), *default)) / "kcap"
 
 
 def cache_folder() -> Path:
-    """What can be made again ($XDG_CACHE_HOME/kcap)."""
+    """Folder of data that can be made again ($XDG_CACHE_HOME/kcap)."""
     return _folder("XDG_CACHE_HOME", ".cache")
 
 
 def config_folder() -> Path:
-    """Settings ($XDG_CONFIG_HOME/kcap)."""
+    """Folder of settings ($XDG_CONFIG_HOME/kcap)."""
     return _folder("XDG_CONFIG_HOME", ".config")
 
 
 def state_folder() -> Path:
-    """Logs and histories ($XDG_STATE_HOME/kcap)."""
+    """Folder of logs and histories ($XDG_STATE_HOME/kcap)."""
     return _folder("XDG_STATE_HOME", ".local", "state")
 
 
 def private_folder(name: str) -> Path | None:
-    """A folder of the cache, made where it is missing; None where there is none that only this user can change or replace."""
+    """Returns a folder of the cache, created if needed; None if there is none that only this user can change or replace."""
     folder = cache_folder() / name
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -42,7 +42,7 @@ def private_folder(name: str) -> Path | None:
 
 
 def shared(place: Path, *owners: int) -> bool:
-    """Whether users other than this one, root and some others can create or replace files of a folder. Raises OSError."""
+    """Whether users other than this one, root and `owners` can create or replace files in a folder. Raises OSError."""
     first = place.stat()
     above = (parent.stat().st_mode for parent in place.resolve().parents)
     return (
@@ -53,7 +53,7 @@ def shared(place: Path, *owners: int) -> bool:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Writes a file for this user alone, at once or not at all; another process may be writing the same one. Raises OSError."""
+    """Writes a file atomically, readable by this user alone. Another process may be writing the same file. Raises OSError."""
     number, name = tempfile.mkstemp(dir=path.parent, prefix=".new-")
     try:
         with os.fdopen(number, "wb") as file:

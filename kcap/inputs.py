@@ -1,9 +1,9 @@
 """The files that are being read, and the rule that no output replaces one of them.
 
-In: the paths of inputs, for as long as a block lasts; the path of an output. Out: nothing, or a UsageError. Law: two paths name
-the same file if device and inode are equal (POSIX `stat`, links resolved). A path that does not exist is its parent folder and
-its name. A URL is its scheme, host and path after normalisation (RFC 3986 section 6.2). Devices, pipes and sockets hold nothing
-that could be replaced, so they never count.
+In: the paths of inputs, while a block runs; the path of an output. Out: nothing, or a UsageError. Law: two paths name the same
+file if device and inode are equal (POSIX `stat`, links resolved). A path that does not exist is identified by its parent folder
+and its name, and a URL by its scheme, host and path after normalisation (RFC 3986 section 6.2). Devices, pipes and sockets have
+no content that could be replaced, so they never count.
 """
 
 import os
@@ -22,14 +22,14 @@ STDIN, STDOUT = 0, 1
 URL: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/?#]*)([^?#]*)")
 FILE_URL: Final = re.compile(r"file:(?://(?:localhost)?(?=/))?", re.IGNORECASE)
 SAME_SCHEMES: Final = {"s3a": "s3", "s3n": "s3", "abfss": "abfs"}
-"""Schemes of Hadoop's connectors -> the scheme of the same store."""
+"""Scheme of a Hadoop connector -> scheme of the same store."""
 Identity = tuple[object, ...]
 Expand = Callable[[Sequence[str]], Iterable[str]]
-"""Globs and folders -> the files that are read of them."""
+"""Callable that expands globs and folders into the files that are read."""
 
 
 def identity(path: str, standard: int = STDIN) -> Identity | None:
-    """What a path names; None for a device, a pipe or a socket. `-` is the descriptor `standard`."""
+    """Returns the identity of what a path names; None for a device, a pipe or a socket. `-` is the descriptor `standard`."""
     remote = URL.fullmatch(path.partition("?")[0].partition("#")[0])
     if remote is not None and not FILE_URL.match(path) and not os.path.exists(path):
         scheme = remote[1].lower()
@@ -43,7 +43,7 @@ def identity(path: str, standard: int = STDIN) -> Identity | None:
 
 
 def _state(path: str) -> os.stat_result:
-    """The state of what a path names, also where `..` goes up from a folder that does not exist: writers resolve that too."""
+    """Returns the `stat` result of a path, also if `..` follows a folder that does not exist, as writers resolve such paths."""
     try:
         return os.stat(path)
     except OSError:
@@ -51,7 +51,7 @@ def _state(path: str) -> os.stat_result:
 
 
 def _absent(path: str) -> Identity:
-    """The identity of a path that does not exist: its parent folder and its name."""
+    """Returns the identity of a path that does not exist: its parent folder and its name."""
     resolved = os.path.realpath(path)
     try:
         parent = os.stat(os.path.dirname(resolved))
@@ -61,7 +61,7 @@ def _absent(path: str) -> Identity:
 
 
 def parents(path: str) -> Iterator[Identity]:
-    """The identities of all folders above a path, the nearest first."""
+    """Yields the identities of all folders above a path, the nearest first."""
     found = identity(path)
     if found is not None and found[0] == "url":
         _, scheme, host, inner = found
@@ -82,7 +82,7 @@ def _above(path: str) -> Iterator[str]:
 
 class Inputs:
     def __init__(self, paths: Iterable[str], expand: Expand | None = None) -> None:
-        """`expand` turns globs and folders into files; it is called only where an output exists that may be one of them."""
+        """`expand` turns globs and folders into files. It is called only if an existing output may be one of them."""
         self._paths = list(dict.fromkeys(paths))
         self._expand = expand
 
@@ -100,17 +100,17 @@ class Inputs:
         return {found: path for path in self._files if (found := identity(path)) is not None}
 
     def at(self, output: str) -> str | None:
-        """The input that an output would replace."""
+        """Returns the input that an output would replace."""
         found = identity(output, STDOUT)
         if found is None:
             return None
         if found in self._named:
             return self._named[found]
-        there = found[0] == "url" or (len(found) == 2 and found[0] != "path")  # what does not exist is no member of a folder
+        there = found[0] == "url" or (len(found) == 2 and found[0] != "path")  # a path that does not exist is in no folder
         return self._expanded.get(found) if there else None
 
     def inside(self, folder: str) -> str | None:
-        """An input that is a folder, or lies in it at any depth."""
+        """Returns an input that is the folder or lies in it at any depth."""
         found = identity(folder)
         same = self.at(folder)
         if same is not None or found is None:
@@ -119,7 +119,7 @@ class Inputs:
 
 
 _known: list[Inputs] = []
-"""All that is being read in this process: a module's state, since threads write outputs too."""
+"""All inputs that this process is reading. They are a module's state because threads write outputs too."""
 
 
 @contextmanager
@@ -134,9 +134,9 @@ def reading(paths: Iterable[str], expand: Expand | None = None) -> Iterator[None
 
 
 def refuse_input(output: str, *, folder: bool = False) -> None:
-    """Returns if the output replaces no input; `-` is standard output.
+    """Raises UsageError, which names both paths, if the output would replace an input. `-` is standard output.
 
-    With `folder`, everything inside the output counts as replaced. Raises UsageError that names output and input.
+    With `folder`, everything inside the output counts as replaced.
     """
     for inputs in _known:
         found = inputs.inside(output) if folder else inputs.at(output)
@@ -148,7 +148,7 @@ def refuse_input(output: str, *, folder: bool = False) -> None:
 
 
 def is_parquet(path: str) -> bool:
-    """Whether a file begins as Parquet does, as tables do that were saved from captures."""
+    """Whether a file begins with Parquet's magic bytes, as tables that were saved from captures do."""
     try:
         with open(path, "rb") as file:
             return file.read(4) == b"PAR1"

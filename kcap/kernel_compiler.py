@@ -1,9 +1,9 @@
-"""The compiler of kernels: from a Python function and its arguments to machine code, by numba. Importing this imports numba.
+"""Compiles kernels: from a Python function and its arguments to machine code, by numba. Importing this module imports numba.
 
-In: a `Kernel` and arguments. Out: an object file with one function, which takes the address of an array of 64 bit words: places
-for results, then the arguments as `kcap.kernels.flatten` has them.
-Laws: the code needs no runtime of numba: a kernel allocates no memory, and calls nothing but other kernels and functions of
-libraries whose addresses it is given. No kernel has a negative index, so that none is counted from the end.
+In: a `Kernel` and arguments. Out: an object file with one function. It takes the address of an array of 64-bit words: space for
+results, then the arguments as `kcap.kernels.flatten` stores them. Laws: the code does not need numba's runtime. A kernel
+allocates no memory; it calls only other kernels and library functions whose addresses it gets as arguments. No kernel uses a
+negative index, so none is counted from the end.
 """
 
 from collections.abc import Callable, Iterator
@@ -20,19 +20,19 @@ from numba.extending import intrinsic
 
 from kcap.machine_code import RESULTS, machine
 
-types, typeof = (getattr(numba, name) for name in ("types", "typeof"))  # their hints are incomplete
+types, typeof = (getattr(numba, name) for name in ("types", "typeof"))  # numba's type hints are incomplete
 
 SYSTEM: Final = frozenset({"memcpy", "memset", "memmove", "memcmp"})
 """Functions of the C library that the code generator may call."""
 DATA: Final = object.__basicsize__
 DIMENSIONS, STRIDES = DATA + 16, DATA + 24
-"""Where numpy's array object has the address of its data, and those of its shape and strides: PyArrayObject_fields of
-numpy/ndarraytypes.h, which is part of numpy's binary interface.
+"""Offsets in numpy's array object of the address of its data, and of the addresses of its shape and strides
+(PyArrayObject_fields in numpy/ndarraytypes.h, which is part of numpy's binary interface).
 """
 
 
 class Function(Protocol):
-    """What is compiled: a `kcap.kernels.Kernel`."""
+    """The function that is compiled: a `kcap.kernels.Kernel`."""
 
     __name__: str
     py_func: Callable[..., Any]
@@ -42,10 +42,11 @@ class Function(Protocol):
 
 
 def _index_as_it_is(context: Any, builder: Any, kind: Any, index: Any, _size: Any) -> Any:
-    """In place of numba's `fix_integer_index`, which adds the length to a negative index.
+    """Replaces numba's `fix_integer_index`, which adds the length to a negative index.
 
-    LLVM cannot see that a choice between two addresses is one sequence: it read integers byte by byte, and copied bytes one by
-    one at a tenth of the speed. Numba has no option for it; with unsigned indices, sums with signed numbers would be floats.
+    LLVM cannot see that a choice between two addresses gives consecutive addresses: it read integers byte by byte, and copied
+    bytes singly at a tenth of the speed. Numba has no option for this. With unsigned indices, sums with signed numbers would be
+    floats.
     """
     return context.cast(builder, index, kind, types.intp)
 
@@ -56,16 +57,18 @@ ARRAYS.fix_integer_index = _index_as_it_is
 
 @cache
 def dispatcher(kernel: Function) -> Any:
-    """The function as numba compiles it: without wrappers for Python, which would take as long to compile as the function."""
-    make: Any = numba.njit  # its hints leave two options out
+    """Returns numba's dispatcher of the function, without the wrappers for Python, which would take as long to compile as the
+    function.
+    """
+    make: Any = numba.njit  # numba's type hints leave two options out
     options = {"forceinline": True} if kernel.inline else {}
     return make(nogil=True, _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True, **options)(kernel.py_func)
 
 
 @intrinsic
 def library_call(_typing: Any, address: Any, *arguments: Any) -> Any:
-    """`kcap.kernels.called` in machine code. All arguments are passed as words: integers and addresses share the registers in
-    the calling conventions of x86-64 and AArch64, and a function reads as much of each as it declares.
+    """`kcap.kernels.called` in machine code. All arguments are passed as words: integers and addresses use the same registers
+    in the calling conventions of x86-64 and AArch64, and a function reads only as much of each as it declares.
     """
     passed = arguments[0] if isinstance(arguments[0], types.BaseTuple) else types.StarArgTuple.from_types(arguments)
 
@@ -83,14 +86,15 @@ def library_call(_typing: Any, address: Any, *arguments: Any) -> Any:
 
 @cache
 def library_call_type() -> Any:
-    """Numba's type of it."""
+    """Numba's type of a library call."""
     return cpu_target.typing_context.resolve_value_type(library_call)
 
 
 def object_code(kernel: Function, arguments: tuple[Any, ...], symbol: str) -> bytes:
-    """The form of the result (n: none, i: integer, b: boolean, a digit: a tuple of that many integers), then the object file.
+    """Returns the form of the result (n: none, i: integer, b: boolean, a digit: a tuple of that many integers), then the object
+    file.
 
-    Raises TypeError where results or arguments are of other types, RuntimeError where the code needs numba's runtime.
+    Raises TypeError if results or arguments have other types, RuntimeError if the code needs numba's runtime.
     """
     function = dispatcher(kernel)
     signature = tuple(map(_type_of, arguments))
@@ -133,7 +137,8 @@ def _form(result: Any) -> str:
 
 
 def _entry(symbol: str, name: str, parameters: list[str], arguments: tuple[Any, ...]) -> str:
-    """LLVM IR of the function that reads the words and calls the kernel's. Raises TypeError where numba passes something else.
+    """Returns LLVM IR of the function that reads the words and calls the kernel. Raises TypeError if numba passes an argument
+    differently.
 
     Numba passes an array as parent, owner, items, item size, data, shape and strides.
     """
@@ -180,7 +185,7 @@ ret i32 %status
 
 
 def _leaves(arguments: tuple[Any, ...]) -> Iterator[Any]:
-    """The arguments, elements in place of tuples."""
+    """Yields the arguments, with tuples replaced by their elements."""
     for argument in arguments:
         if isinstance(argument, tuple):
             yield from _leaves(argument)

@@ -1,9 +1,9 @@
-"""Kernels: functions of integers and arrays that run as machine code; the integers in network order that kernels read.
+"""Kernels: functions of integers and arrays that run as machine code, and the network-order integers that they read.
 
-In: a function with one of the decorators. Out: a `Kernel`, which is called like the function. Its machine code is compiled by
-numba (`kcap.kernel_compiler`) in the set-up or in a process of its own (`kcap.every_kernel`), kept in a private folder
-(`kcap.machine_code`) and loaded by llvmlite: importing numba would take half a second of every run.
-Law: a kernel returns what its Python function returns and writes what it writes.
+In: a function with one of the decorators. Out: a `Kernel`, which is called like the function. Numba compiles its machine code
+(`kcap.kernel_compiler`) during set-up or in a separate process (`kcap.every_kernel`). The code is stored in a private folder
+(`kcap.machine_code`) and loaded by llvmlite, because importing numba would add half a second to every run. Law: a kernel
+returns what its Python function returns and writes what it writes.
 """
 
 import ctypes
@@ -26,18 +26,17 @@ if TYPE_CHECKING:
     import subprocess
 
 LOOK_S: Final = 0.2
-"""Seconds between two looks whether machine code is there."""
+"""Seconds between two checks whether the machine code exists."""
 LOADING_NS: Final = 40_000_000
-"""Processor time that the first kernel of a process costs: llvmlite and the machine."""
+"""Processor time, ns, that the first kernel of a process costs, for loading llvmlite and creating the execution engine."""
 FLAGS, FORTRAN = 0x103, 2
-"""NPY_ARRAY_C_CONTIGUOUS, F_CONTIGUOUS and ALIGNED: what an array's type has beside element and dimensions. Whether it can be
-written makes no type of its own: captured bytes come as `bytes` and as `bytearray`, and no kernel writes to them.
-"""
+"""NPY_ARRAY_C_CONTIGUOUS, F_CONTIGUOUS and ALIGNED: the flags that belong to an array's type beside element type and
+dimensions. The writable flag does not: captured bytes come as `bytes` and as `bytearray`, and no kernel writes to them."""
 
 
 @cache
 def engine() -> Any:
-    """Where machine code is loaded; it stays for the process."""
+    """The execution engine that machine code is loaded into; it exists until the process ends."""
     import llvmlite.binding as llvm
 
     return llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine())
@@ -45,7 +44,7 @@ def engine() -> Any:
 
 @cache
 def installed() -> bool:
-    """Whether machine code can be made and kept here at all."""
+    """Whether this installation can make and store machine code at all."""
     try:
         return find_spec("numba") is not None and find_spec("llvmlite") is not None and folder().is_dir()
     except (ImportError, RuntimeError, OSError):
@@ -53,7 +52,7 @@ def installed() -> bool:
 
 
 class _Readiness:
-    """Whether machine code is there, as far as this process knows."""
+    """What this process knows about whether the machine code exists."""
 
     def __init__(self) -> None:
         self.ready = False
@@ -61,7 +60,7 @@ class _Readiness:
         self.making: subprocess.Popen[bytes] | None = None
         self.began = False
         self.spared_ns = 0
-        """What kernels would have spared until now in places that ask whether they are worth loading."""
+        """Processor time that kernels would have saved so far in places that call `worthwhile`, ns."""
 
     def usable(self, make: bool) -> bool:
         """As `kcap.kernels.usable`."""
@@ -72,7 +71,7 @@ class _Readiness:
         self.looked_s = monotonic()
         self.ready = (folder() / COMPLETE).exists()
         if self.making is not None:
-            self.making.poll()  # or it would stay a zombie
+            self.making.poll()  # otherwise it would remain a zombie
         if make and not self.ready and not self.began:
             self.began = True
             self.making = begin_making()
@@ -90,22 +89,22 @@ _readiness = _Readiness()
 def usable(make: bool = False) -> bool:
     """Whether kernels can be called without waiting for a compiler.
 
-    Where their machine code is not there yet and `make` is set, a process of low priority begins to make it, some 20 s on one
-    core, while the caller goes on in Python.
+    If their machine code does not exist yet and `make` is set, a low-priority process starts to compile it, which takes some 20
+    s on one core. Meanwhile the caller goes on in Python.
     """
     return _readiness.usable(make)
 
 
 def worthwhile(spared_ns: int) -> bool:
-    """Whether kernels can be called here and now, where they spare `spared_ns` of processor time in Python.
+    """Whether kernels should be called here, if they save `spared_ns` of processor time compared with Python.
 
-    Law: what a process spends in Python for want of kernels is at most what it costs to load them, and once more.
+    Law: without kernels, a process spends at most twice the time in Python that it would cost to load them.
     """
     return _readiness.worthwhile(spared_ns)
 
 
 def begin_making() -> "subprocess.Popen[bytes] | None":
-    """Starts the compiler in a process of its own, which goes on when this one ends; None where it cannot be started."""
+    """Starts the compiler in a separate process, which outlives this one; None if it cannot be started."""
     import subprocess
 
     path = os.pathsep.join((str(ROOT.parent), *filter(None, [os.environ.get("PYTHONPATH")])))
@@ -120,7 +119,7 @@ def begin_making() -> "subprocess.Popen[bytes] | None":
 
 
 class Kernel:
-    """A function in machine code, made or loaded at its first call with arguments of some types."""
+    """A function in machine code, which is compiled or loaded at the first call with arguments of given types."""
 
     def __init__(self, py_func: Callable[..., Any], inline: bool) -> None:
         self.py_func = py_func
@@ -128,17 +127,17 @@ class Kernel:
         self.inline = inline
         """Whether compiled callers inline it."""
         self.entries: dict[tuple[Any, ...], tuple[Any, str]] = {}
-        """By types of arguments: the machine code, and the form of its result."""
+        """Types of arguments -> the machine code, and the form of its result."""
 
     @property
     def _numba_type_(self) -> Any:
-        """Numba's type of it, for kernels that call it."""
+        """Numba's type of the kernel, for kernels that call it."""
         from kcap.kernel_compiler import dispatcher
 
         return dispatcher(self)._numba_type_
 
     def __call__(self, *arguments: Any) -> Any:
-        """Runs the function. Raises RuntimeError where it raises."""
+        """Runs the function. Raises RuntimeError if the function raises."""
         if PLAIN:
             return self.py_func(*arguments)
         key, words = flattened(arguments)
@@ -158,13 +157,13 @@ class Kernel:
         return tuple(passed[: int(form)])
 
     def make(self, *arguments: Any) -> None:
-        """Makes and keeps the machine code for arguments of these types."""
+        """Compiles and stores the machine code for arguments of these types."""
         self.made(flattened(arguments)[0], arguments)
 
     def made(self, key: tuple[Any, ...], arguments: tuple[Any, ...]) -> tuple[str, bytes]:
-        """The name in the object file and the file for arguments of these types; made and kept where there is none."""
+        """Returns name and object file for arguments of these types; compiles and stores it if needed."""
         code = self.py_func.__code__
-        place = code.co_filename.removeprefix(str(ROOT))  # a package that is copied or moved keeps its machine code
+        place = code.co_filename.removeprefix(str(ROOT))  # a package that is moved can still use its machine code
         own = (self.__module__, place, code.co_firstlineno, code.co_code.hex(), repr(code.co_consts))
         name = f"{self.__name__}_{blake2b(repr((own, key)).encode(), digest_size=DIGEST).hexdigest()}"
         path = folder() / f"{name}.kernel"
@@ -173,7 +172,7 @@ class Kernel:
             from kcap.kernel_compiler import object_code
 
             found = object_code(self, arguments, name)
-            with suppress(OSError):  # a full disk costs the next process its time, not this one its run
+            with suppress(OSError):  # a full disk must not end this run; the next process compiles again
                 keep(path, found)
         return name, found
 
@@ -187,16 +186,16 @@ class Kernel:
 
 
 class LibraryCall:
-    """Calls the function of a C library at an address with integers and addresses; it returns an `int`."""
+    """Calls the function of a C library at an address, with integers and addresses as arguments; returns an `int`."""
 
     def __call__(self, address: int, *arguments: int) -> int:
-        """As machine code does it."""
+        """Calls the function as the machine code does."""
         found: int = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_int64] * len(arguments))(int(address))(*map(int, arguments))
         return found
 
     @property
     def _numba_type_(self) -> Any:
-        """Numba's type of it, for kernels that call it."""
+        """Numba's type of the library call, for kernels that use it."""
         from kcap.kernel_compiler import library_call_type
 
         return library_call_type()
@@ -206,7 +205,7 @@ called: Final = LibraryCall()
 
 
 def flattened(arguments: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[int]]:
-    """The types of arguments, and the words of a call: places for results, then the arguments."""
+    """Returns the types of arguments, and the words of a call: space for results, then the arguments."""
     types: list[Any] = []
     words = [0] * RESULTS
     for argument in arguments:
@@ -215,9 +214,9 @@ def flattened(arguments: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[int]]:
 
 
 def flatten(argument: Any, types: list[Any], words: list[int]) -> None:
-    """Appends the type and the word of an argument, of a tuple those of its elements. The word of an array is the address of
-    its object, from which the machine code takes data, shape and strides: to ask numpy for them takes longer than most calls.
-    """
+    """Appends the type and the word of an argument; for a tuple, those of its elements. The word of an array is the address of
+    its object, from which the machine code takes data, shape and strides. Getting these from numpy would take longer than most
+    calls."""
     kind = type(argument)
     if kind is np.ndarray:
         flags = argument.flags.num & FLAGS
@@ -237,75 +236,75 @@ def flatten(argument: Any, types: list[Any], words: list[int]) -> None:
 
 # -- decorators -----------------------------------------------------------------------------------------------------------
 def compiled(function: Callable[..., Any]) -> Any:
-    """Compiles a function, which compiled callers inline.
+    """Compiles a function that compiled callers inline.
 
-    An array is seven arguments, and calls with twenty arrays took a third of the fast path's time.
+    Each array is seven arguments, and calls with twenty arrays would take a third of the fast path's time.
     """
     return Kernel(function, inline=True)
 
 
 def routine(function: Callable[..., Any]) -> Any:
-    """Compiles a large function that compiled code calls in several places or rarely: it is not inlined."""
+    """Compiles a large function that is not inlined: compiled code calls it in several places or rarely."""
     return Kernel(function, inline=False)
 
 
 PLAIN: Final = os.environ.get("NUMBA_DISABLE_JIT") == "1"
-"""Whether kernels run as Python."""
+"""Whether kernels run as plain Python."""
 
 
-# -- integers in a uint8 array, in network order; each gives an int64 -----------------------------------------------------
+# -- integers in network order, read from a uint8 array; each function returns an int64 -----------------------------------
 @compiled
 def int16(data: Any, at: int) -> Any:
-    """A signed 16 bit integer."""
+    """A signed 16-bit integer."""
     return (uint16(data, at) ^ 1 << 15) - (1 << 15)
 
 
 @compiled
 def int32(data: Any, at: int) -> Any:
-    """A signed 32 bit integer."""
+    """A signed 32-bit integer."""
     return (uint32(data, at) ^ 1 << 31) - (1 << 31)
 
 
 @compiled
 def int64(data: Any, at: int) -> Any:
-    """A signed 64 bit integer."""
+    """A signed 64-bit integer."""
     return int32(data, at) << 32 | uint32(data, at + 4)
 
 
 @compiled
 def uint16(data: Any, at: int) -> int:
-    """An unsigned 16 bit integer."""
+    """An unsigned 16-bit integer."""
     return int(data[at]) << 8 | int(data[at + 1])
 
 
 @compiled
 def uint32(data: Any, at: int) -> int:
-    """An unsigned 32 bit integer."""
+    """An unsigned 32-bit integer."""
     return int(data[at]) << 24 | int(data[at + 1]) << 16 | int(data[at + 2]) << 8 | int(data[at + 3])
 
 
 @compiled
 def copied(data: Any, low: int, high: int, out: Any, top: int) -> None:
-    """Copies `data[low:high]` to `out[top:]`; a function of its own, since compiling a slice takes half a second."""
+    """Copies `data[low:high]` to `out[top:]`. It is a separate function because compiling a slice takes half a second."""
     for k in range(high - low):
         out[top + k] = data[low + k]
 
 
 # -- tables with open addressing ------------------------------------------------------------------------------------------
 SEED: Final = int.from_bytes(os.urandom(7))
-"""Where hashes begin: a capture that knew it could make them collide. Kernels take it as an argument."""
+"""Initial value of hashes, an argument of kernels. It is random, as a capture made for a known value could cause collisions."""
 ODD = 0x1E3779B97F4A7C15
-"""An odd number without a pattern in its bits: what is multiplied with it spreads over the high bits (Knuth)."""
+"""An odd number without a pattern in its bits; multiplication by it spreads values over the high bits (Knuth)."""
 HALF = 32
 
 
 @compiled
 def mixed(code: int, value: int) -> Any:
-    """A hash of what `code` is one of, and of a number more."""
+    """Combines a hash with one more number."""
     return (code ^ (code >> HALF) ^ value) * ODD
 
 
 @compiled
 def home(code: int, room: int) -> Any:
-    """Where in a table of `room` entries, a power of two, the search for what has this hash begins."""
+    """Index where the search for a hash begins in a table of `room` entries; `room` is a power of two."""
     return (code ^ (code >> HALF)) & (room - 1)

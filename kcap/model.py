@@ -1,4 +1,4 @@
-"""The records that cross the pipeline's stages. Columns where it is hot, frozen slotted dataclasses elsewhere.
+"""The records that cross the pipeline's stages: columns on the hot path, frozen slotted dataclasses elsewhere.
 
 A *packet reference* is (file, byte offset); packet numbers are derived by counting. Times are integer nanoseconds since the
 epoch. Lengths on the wire and captured lengths are separate fields everywhere, since a snapshot length may cut packets.
@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 REF_FILE_SHIFT = 40
-"""A packet reference in one integer: index of the file << 40 | packet number."""
+"""A packet reference as one integer: index of the file << 40 | packet number."""
 
 Buffer = bytes | bytearray | memoryview
 
 
 class Transition(NamedTuple):
-    """A row of the state table of a machine: what an event does in a state. Events that change no state have no row."""
+    """A row of a state machine's table: what an event does in a state. Events that do not change the state have no row."""
 
     state: str
     event: str
@@ -31,33 +31,33 @@ ROW = (
     "response_start", "response_bytes", "response_first_ns", "response_first_ref", "response_last_ns", "response_last_ref",
     "response_pos", "response_end_pos", "response_flags",
 )  # fmt: skip
-"""The parts of a row as `Conversation.emit` gives them; `*_ref` are packet references, file << 40 | number."""
+"""The parts of a row as `Conversation.emit` writes them; `*_ref` are packet references, file << 40 | number."""
 PART = {name: at for at, name in enumerate(ROW)}
-"""Name of a part -> its place."""
+"""Name of a part -> its index."""
 
 
 @dataclass(slots=True)
 class PacketBatch:
     """Packets of one file as columns; entry i of each list is one packet, in file order.
 
-    `buffer` holds the bytes of all of them: packet i is `buffer[start[i] : start[i] + captured[i]]`. The buffer is immutable
-    for as long as the batch lives (a reader takes a new window instead of overwriting one).
+    `buffer` holds the bytes of all of them: packet i is `buffer[start[i] : start[i] + captured[i]]`. The buffer does not change
+    while the batch exists; a reader takes a new window instead of overwriting one.
     """
 
     file: int
     """Index of the file in the capture."""
     first_packet: int
-    """1-based number within the file of entry 0; the entries count up from it."""
+    """1-based number within the file of entry 0; the other entries follow without gaps."""
     buffer: bytes
     time_ns: Sequence[int]
     start: Sequence[int]
     captured: Sequence[int]
     wire: Sequence[int]
-    """Length on the wire, never below `captured`."""
+    """Length on the wire, at least `captured`."""
     position: Sequence[int]
     """Byte offset in the (decompressed) file at which the packet's record or block starts."""
     link: int | Sequence[int]
-    """LINKTYPE_ value (tcpdump.org/linktypes.html) of all packets, or one a packet where interfaces differ."""
+    """LINKTYPE_ value (tcpdump.org/linktypes.html) of all packets, or one per packet if interfaces differ."""
 
     def __len__(self) -> int:
         return len(self.time_ns)
@@ -65,11 +65,11 @@ class PacketBatch:
 
 @dataclass(slots=True)
 class SegmentBatch:
-    """TCP segments as columns; a `PacketBatch` without link, tunnel, IP and TCP headers.
+    """TCP segments as columns: a `PacketBatch` without link, tunnel, IP and TCP headers.
 
-    Payload i is `buffers[i]` or `buffer` from `payload[i]`, `captured[i]` bytes of which were captured and `length[i]` were on
-    the wire. `flow` names the direction: source address, destination address, source port, destination port, as on the wire
-    (12 bytes for IPv4, 36 for IPv6).
+    The payload of entry i is in `buffers[i]`, or in `buffer` from `payload[i]` on. `captured[i]` of its bytes were captured,
+    and `length[i]` were on the wire. `flow` identifies the direction: source address, destination address, source port,
+    destination port, as on the wire (12 bytes for IPv4, 36 for IPv6).
     """
 
     file: int
@@ -92,7 +92,7 @@ class SegmentBatch:
         return len(self.time_ns)
 
     def pieces(self, size: int) -> Iterator["SegmentBatch"]:
-        """The segments, at most so many at a time."""
+        """Yields the segments in batches of at most `size`."""
         if len(self) <= size:
             yield self
             return
@@ -112,9 +112,9 @@ class CaptureFile:
 
     path: str
     name: str
-    """Base name, made unique within the capture by as much of the path's tail as it takes."""
+    """Base name; as many parent folders as needed make it unique within the capture."""
     size: int | None = None
-    """Bytes on disk, None for a pipe."""
+    """Bytes on disk; None for a pipe."""
     format: str = ""
     """`pcap`, `pcapng`, with `+gzip`, `+bzip2`, `+xz`, `+zstd` or `+lz4` where compressed, `+snoop` where converted."""
     links: set[int] = field(default_factory=set)
@@ -125,17 +125,17 @@ class CaptureFile:
     packet_bytes: int = 0
     """Captured bytes of all packets."""
     kernel_drops: int | None = None
-    """Packets dropped by the capturing host, by pcapng's interface statistics (ISB if_drop plus osdrop)."""
+    """Packets that the capturing host dropped, by pcapng's interface statistics (ISB if_drop plus osdrop)."""
     cut_packets: int = 0
     """Packets captured shorter than they were on the wire."""
     secrets: list[bytes] = field(default_factory=list)
-    """TLS key logs found in Decryption Secrets Blocks; empty once a pass took what they say."""
+    """TLS key logs found in Decryption Secrets Blocks; empty after a pass has stored their secrets."""
     skipped_secrets: int = 0
-    """Bytes of Decryption Secrets Blocks that were above the bound, so that their keys are not known."""
+    """Bytes of Decryption Secrets Blocks that exceeded the bound, so that their keys are not known."""
     names: dict[str, str] = field(default_factory=dict)
-    """Address -> host name of Name Resolution Blocks."""
+    """Address -> host name, from Name Resolution Blocks."""
     complete: bool = True
-    """False where the file ended in the middle of a record."""
+    """Whether the file was read to its end; False if it ended in the middle of a record."""
     fault: str = ""
     """Why the file is not complete."""
     unread_links: Counter[str] = field(default_factory=Counter)

@@ -1,7 +1,7 @@
 """A capture, and what can be read from it: tables, exchanges, and passes over its files.
 
-In: paths. Out: tables, or one exchange at a time, whose messages are read again from the file. Law: each table and each
-iteration is a separate pass over the files, and all passes see the same.
+In: paths. Out: tables, or one exchange at a time, whose messages are re-read from the file. Law: each table and each iteration
+is a separate pass over the files, and all passes see the same.
 """
 
 import os
@@ -32,8 +32,8 @@ class Capture:
     only one pass."""
 
     def __init__(self, paths: Sequence[str], options: Options | None = None, keylog: str | Sequence[str] | None = None) -> None:
-        """`keylog`: NSS key logs, beside the secrets of the options. Raises UsageError for no path, CaptureError for a key log
-        that cannot be read."""
+        """`keylog`: NSS key logs, in addition to the secrets of the options. Raises UsageError if there is no path,
+        CaptureError if a key log cannot be read."""
         if not paths:
             raise UsageError("no capture given")
         self.paths = list(paths)
@@ -42,10 +42,10 @@ class Capture:
             names = [keylog] if isinstance(keylog, str) else list(keylog)
             self.options = replace(options or Options(), secrets=read_secrets(names))
         self.only: Filter | None = None
-        """The exchanges that count; all of them without a filter."""
+        """Filter for the exchanges; None for all of them."""
         self._passes = 0
         self.copies: FileCopies | None = None
-        """Copies of open files, which go when nothing uses the capture any more."""
+        """Copies of open files, which are removed when nothing uses the capture any more."""
 
     def filter(self, text: str) -> "Capture":
         """The same capture, limited to the exchanges that pass a display filter (docs/filters.md).
@@ -66,7 +66,7 @@ class Capture:
     def read(self, *, keep_connections: bool = False) -> CapturePass:
         """Starts a pass.
 
-        Raises CaptureError when nothing can be read, UsageError when a pipe was read before.
+        Raises CaptureError if nothing can be read, UsageError if a pipe was read before.
         """
         if STANDARD_INPUT in self.paths and self._passes:
             raise UsageError("a pipe can be read only once")
@@ -82,11 +82,11 @@ class Capture:
         return kind(self.paths, self.options, keep_connections=keep_connections)
 
     def __iter__(self) -> "Iterator[Exchange]":
-        """The exchanges as they are decided, with the facts that are known by then."""
+        """Yields exchanges as they are decided, with the facts that are known at that time."""
         return self.decided(self.read())
 
     def decided(self, reading: CapturePass) -> "Iterator[Exchange]":
-        """The same by a pass that was started."""
+        """As `__iter__`, with a pass that was already started."""
         from kcap.exchange import Exchange, ExchangeRows
         from kcap.facts.tracker import MetadataTracker
 
@@ -101,7 +101,7 @@ class Capture:
                 yield Exchange(rows, at, frames)
 
     def _row_filter(self, reading: CapturePass) -> "RowFilter | None":
-        """The filter over the exchanges of a reading."""
+        """The filter, for the exchanges of this pass."""
         if self.only is None:
             return None
         from kcap.table.row_filter import RowFilter
@@ -122,11 +122,11 @@ class Capture:
         return self.table("exchanges", columns)
 
     def partitions(self, columns: Sequence[str] | None = None) -> "Table":
-        """One row per topic partition of an exchange that is about partitions."""
+        """One row per topic partition that an exchange is about."""
         return self.table("partitions", columns)
 
     def records(self, columns: Sequence[str] | None = None, *, payloads: bool = False) -> "Table":
-        """One row per record of a Produce, Fetch or ShareFetch, with keys and values if `payloads` or `columns` says so."""
+        """One row per record of a Produce, Fetch or ShareFetch, with keys and values if `payloads` or `columns` requests it."""
         from kcap.columns import PAYLOADS, RECORDS
 
         shown = [column.name for column in RECORDS if payloads or column.name not in PAYLOADS]
@@ -162,7 +162,7 @@ class Capture:
 
 
 def no_kafka(reading: CapturePass) -> str:
-    """A sentence on what a capture has instead of Kafka, after it was read."""
+    """Returns a sentence that says what a capture contains instead of Kafka, after it was read."""
     from kcap.output.verdict import no_kafka_sentence
 
     return no_kafka_sentence(sum(file.packets for file in reading.capture_files), reading.phases, reading.weirds)
@@ -175,9 +175,9 @@ class FileCopies:
         self._folder: str | None = None
 
     def path(self, source: Any) -> str:
-        """The path of a capture; for an open file, the path of its copy.
+        """Returns the path of a capture; for an open file, the path of its copy.
 
-        Raises UsageError for what is neither.
+        Raises UsageError for anything else.
         """
         if isinstance(source, str | bytes | os.PathLike):
             return os.fsdecode(source)

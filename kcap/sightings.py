@@ -1,7 +1,7 @@
-"""Oddities by kind and connection: the first sighting of each, and how many there were, in some 60 bytes each.
+"""Oddities by kind and connection: the first sighting of each and the count, in some 60 bytes each.
 
-In: oddities as they are seen. Out: `Weird` objects with their counts, in the order of packets or of their first sightings. Law:
-what comes out is what went in; a value that can be pickled.
+In: oddities as they are seen. Out: `Weird` objects with their counts, in packet order or in the order of their first sightings.
+Law: what comes out is what went in. The table can be pickled.
 """
 
 from array import array
@@ -16,7 +16,7 @@ from kcap.weird import Weird, WeirdKind
 KINDS: Final = tuple(WeirdKind)
 PLACES: Final = {kind: 2 * place for place, kind in enumerate(KINDS)}
 DETAILS_KNOWN: Final = 1 << 8
-"""Details that are stored once: most oddities have one of a few, and those with numbers in them hardly come twice."""
+"""Number of detail texts that are stored once. Most oddities have one of a few, and texts with numbers rarely repeat."""
 
 
 class Sightings:
@@ -24,23 +24,23 @@ class Sightings:
 
     def __init__(self) -> None:
         self._entries = UidTable()
-        """Their number is twice the place of the kind, plus 1 where it is of a connection."""
+        """The number of an entry is twice the index of its kind, plus 1 if it belongs to a connection."""
         self._refs = array("q")
         self._positions = array("q")
         self._counts = array("q")
         self._details = array("I")
         self._texts = bytearray()
-        """Details, one behind the other."""
+        """Details, concatenated."""
         self._ends = array("Q", [0])
-        """Where each detail ends in these, from the second on."""
+        """End of each detail in these, from the second entry on."""
         self._known: dict[str, int] = {}
-        """Details -> their numbers, of some that came lately."""
+        """Recent details -> their numbers."""
 
     def __len__(self) -> int:
         return len(self._entries)
 
     def count(self, kind: WeirdKind, detail: str, ref: int, position: int, uid: str | None, count: int, most: int) -> None:
-        """Counts an oddity of a connection; where there are `most` entries and none for it, of no connection."""
+        """Counts an oddity of a connection. If there are `most` entries and none for it, it is counted without a connection."""
         number, of = (0, PLACES[kind]) if uid is None else (number_of(uid), PLACES[kind] + 1)
         if uid is not None and len(self) >= most and self._entries.find(number, of) < 0:
             number, of = 0, PLACES[kind]
@@ -64,13 +64,12 @@ class Sightings:
         return found
 
     def __iter__(self) -> Iterator[tuple[Weird, int]]:
-        """Each with its count, in the order of packets; of one packet those of no connection come first, others by uid."""
+        """Yields each oddity with its count, in packet order; within a packet those of no connection first, others by uid."""
         kinds, uids, refs = self._entries.kinds, self._entries.uids, self._refs
         return map(self._at, sorted(range(len(self)), key=lambda at: (refs[at], kinds[at] & 1, uids[at])))
 
     def entered(self) -> Iterator[tuple[Weird, int]]:
-        """Each with its count, in the order in which they were first counted: that decides which have an entry where `most` is
-        reached."""
+        """Yields each oddity with its count, in the order of first counting, which decides the entries if `most` is reached."""
         return map(self._at, range(len(self)))
 
     def _at(self, at: int) -> tuple[Weird, int]:

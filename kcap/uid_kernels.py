@@ -1,6 +1,7 @@
 """The compiled search of `kcap.uid_table`.
 
-In: the columns of a table. Out: places of entries. Law: as `UidTable.find` and `UidTable.entry`, one by one.
+In: the columns of a table. Out: indexes of entries. Law: the result equals that of `UidTable.find` and `UidTable.entry`, called
+one by one.
 """
 
 from typing import Any
@@ -10,7 +11,7 @@ from kcap.kernels import HALF, compiled, routine
 
 @compiled
 def place_of(places: Any, uids: Any, kinds: Any, spread: int, uid: int, kind: int) -> Any:
-    """Where in the table the number of an entry is, or would be."""
+    """Index in the hash table where the number of an entry is or would be."""
     last = places.size - 1
     place = ((int(uid) ^ int(kind)) * spread >> HALF) & last
     while places[place] and (uids[places[place] - 1] != uid or kinds[places[place] - 1] != kind):
@@ -20,13 +21,13 @@ def place_of(places: Any, uids: Any, kinds: Any, spread: int, uid: int, kind: in
 
 @routine
 def find_each(places: Any, uids: Any, kinds: Any, spread: int, wanted: Any, found: Any) -> None:
-    """Writes the place of the entry of each uid whose number is 0, -1 for none."""
+    """Writes the index of each uid's entry with number 0, or -1 if there is none."""
     for at in range(wanted.size):
         found[at] = places[place_of(places, uids, kinds, spread, wanted[at], 0)] - 1
 
 
 @routine
 def enter_each(places: Any, uids: Any, kinds: Any, spread: int, first: int) -> None:
-    """Enters the entries from `first` on."""
+    """Adds the entries from `first` on to the hash table."""
     for entry in range(first, uids.size):
         places[place_of(places, uids, kinds, spread, uids[entry], kinds[entry])] = entry + 1

@@ -1,7 +1,7 @@
-"""A table of uids: which entry each has.
+"""A table that maps uids to entries.
 
-In: the 64 bits of uids, one or many at a time. Out: places of entries, counted from 0 in the order in which they were added.
-Law: what is found one by one is found together.
+In: the 64 bits of uids, one or many at a time. Out: indexes of entries, from 0 in the order in which they were added. Law:
+searching for many uids at once gives what searching for each gives.
 """
 
 import os
@@ -13,33 +13,33 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 FIRST_PLACES: Final = 1 << 8
-"""Places of a new `UidTable`."""
+"""Size of the hash table of a new `UidTable`."""
 FIND_NS: Final = 500
-"""Processor time of a search in Python."""
+"""Processor time of a search in Python, ns."""
 
 
 class UidTable:
-    """Entries by uid and a number below 256, 13 bytes each and the places of a table with open addressing. Can be pickled."""
+    """Entries by uid and a number below 256. Each takes 13 bytes, plus a hash table with open addressing. Can be pickled."""
 
     def __init__(self) -> None:
         self._places = array("i", bytes(4 * FIRST_PLACES))
         """Number of an entry, from 1; 0 for none."""
         self._spread = int.from_bytes(os.urandom(8), "big") >> 2 | 1
-        """Who writes a capture may choose uids that lie near each other, but not with what they are multiplied."""
+        """Whoever writes a capture may choose uids that are near each other, but does not know this multiplier."""
         self.uids = array("Q")
         """64 bits of the uid of each entry."""
         self.kinds = bytearray()
-        """Its number."""
+        """The number of each entry."""
 
     def __len__(self) -> int:
         return len(self.uids)
 
     def find(self, uid: int, kind: int = 0) -> int:
-        """The place of an entry, counted from 0; -1 where there is none."""
+        """Returns the index of an entry, from 0; -1 if there is none."""
         return self._places[self._place(uid, kind)] - 1
 
     def entry(self, uid: int, kind: int = 0) -> int:
-        """The place of an entry, counted from 0; it is added as the last one where there is none."""
+        """Returns the index of an entry, from 0; appends the entry if there is none."""
         place = self._place(uid, kind)
         found = self._places[place]
         if found:
@@ -52,7 +52,7 @@ class UidTable:
         return len(self.uids) - 1
 
     def find_all(self, uids: "NDArray[np.uint64]") -> "NDArray[np.int64]":
-        """The places of the entries of many uids whose number is 0; -1 where there is none."""
+        """Returns the indexes of many uids' entries with number 0; -1 if there is none."""
         import numpy as np
 
         from kcap import kernels
@@ -66,7 +66,7 @@ class UidTable:
         return found
 
     def entries(self, uids: "NDArray[np.uint64]") -> "NDArray[np.int64]":
-        """The same; those without an entry are added as the last ones."""
+        """The same; appends entries for uids without one."""
         import numpy as np
 
         found = self.find_all(uids)
@@ -84,7 +84,8 @@ class UidTable:
         return found
 
     def _enter(self, first: int, room: int) -> None:
-        """Enters the last entries, from `first` on, into the places, which become `room` with all entries if they are fewer."""
+        """Adds the entries from `first` on to the hash table. If the table has fewer than `room` places, it is rebuilt with
+        `room` places and all entries."""
         from kcap import kernels
 
         if room > len(self._places):
@@ -98,7 +99,7 @@ class UidTable:
         enter_each(*self._columns(), self._spread, first)
 
     def _columns(self) -> "tuple[NDArray[Any], NDArray[Any], NDArray[Any]]":
-        """Places, uids and numbers as arrays, for the time of a call: what they are views of cannot grow meanwhile."""
+        """Hash table, uids and numbers as arrays, only for the time of a call: an array cannot grow while views of it exist."""
         import numpy as np
 
         columns = (self._places, np.int32), (self.uids, np.int64), (self.kinds, np.uint8)
@@ -106,7 +107,7 @@ class UidTable:
         return places, uids, kinds
 
     def _place(self, uid: int, kind: int) -> int:
-        """Where in the table the number of an entry is, or would be."""
+        """Index in the hash table where the number of an entry is or would be."""
         places, uids, kinds = self._places, self.uids, self.kinds
         last = len(places) - 1
         place = ((uid ^ kind) * self._spread >> 32) & last

@@ -1,4 +1,4 @@
-"""The version of kcap, as pyproject.toml has it; what modules name that `kcap` itself imports."""
+"""The version of kcap, as in pyproject.toml, for modules that `kcap` itself imports."""
 
 from typing import Final
 

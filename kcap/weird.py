@@ -1,6 +1,7 @@
 """Oddities of captures, streams and messages: the closed list of everything that is strange and yet no reason to stop.
 
-A weird is counted exactly and shown with its first place. Nothing raises for odd input; what cannot be explained is named here.
+A weird is counted exactly and shown with its first place. Odd input never raises an exception; whatever cannot be explained has
+a name here.
 """
 
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from typing import Self
 
 
 class WeirdKind(StrEnum):
-    """One member an oddity: the stable name in the `weirds` table, and what was seen."""
+    """One member per oddity: its stable name in the `weirds` table, and what was seen."""
 
     meaning: str
 
@@ -97,14 +98,14 @@ class WeirdKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Weird:
-    """One sighting. `connection` is None where the oddity belongs to the file."""
+    """One sighting. `connection` is None if the oddity belongs to the file."""
 
     kind: WeirdKind
     detail: str
     file: int
     """Index of the file in the capture."""
     packet: int
-    """1-based packet number within the file, 0 where no packet is meant."""
+    """1-based packet number within the file; 0 if no packet is meant."""
     position: int
-    """Byte offset in the file, 0 where none is meant."""
+    """Byte offset in the file; 0 if none is meant."""
     connection: str | None = None

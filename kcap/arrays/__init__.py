@@ -1,3 +1,3 @@
-"""Columns in memory: numpy arrays with validity masks, and their way to Arrow and back. Below facts and tables, which
-share it.
+"""Columns in memory: numpy arrays with validity masks, and their conversion to and from Arrow. Facts and tables share this
+layer, which is below both.
 """

@@ -1,7 +1,7 @@
-"""Arrow arrays from numpy ones and back, as the tables need them.
+"""Converts numpy arrays to Arrow arrays and back, as the tables need them.
 
-Law: nothing is copied that need not be, and nothing here makes pyarrow import pandas, as its own `to_numpy` does. The types
-that its stubs give a scalar by scalar end here: an array is an array.
+Law: nothing is copied unnecessarily, and nothing here makes pyarrow import pandas, as its own `to_numpy` does. pyarrow's stubs
+have a type for each scalar type; here an array is simply an array.
 """
 
 from dataclasses import dataclass
@@ -23,13 +23,12 @@ else:
 _pa: Any = pa
 _call: Any = call_function
 TAKE: Final[Any] = TakeOptions(boundscheck=True)
-"""Options of `take`. Functions are called by name here: `pyarrow.compute`, which the methods of arrays import, makes
-a Python function with a docstring for each of three hundred, which takes 0.05 s of every run.
-"""
+"""Options of `take`. Functions are called by name here, because `pyarrow.compute`, which the methods of arrays import, makes a
+Python function with a docstring for each of three hundred functions. That would take 0.05 s of every run."""
 INT64: Final[Any] = CastOptions(pa.int64())
 ENCODE: Final[Any] = DictionaryEncodeOptions("mask"), DictionaryEncodeOptions("encode")
 INDEX: Final = {np.dtype(kind).num: getattr(pa, kind)() for kind in ("int32", "int64", "uint32", "uint64")}
-"""Arrow's types of indices by numpy's number of them."""
+"""Arrow's index types, by numpy's type number."""
 
 
 @lru_cache(64)
@@ -38,13 +37,13 @@ def _nulls(room: int, kind: pa.DataType) -> Any:
 
 
 def nulls(size: int, kind: pa.DataType) -> Array:
-    """Nothing but nulls; columns of them share their memory."""
+    """An array of nulls; such columns share their memory."""
     made: Array = _nulls(1 << size.bit_length(), kind).slice(0, size)
     return made
 
 
 def joined(batches: "Sequence[pa.RecordBatch]", schema: pa.Schema) -> "list[pa.RecordBatch]":
-    """The rows of many small batches as one, which takes some 40 KB less for each of them; none where there are no rows."""
+    """The rows of many small batches as one batch, which takes some 40 KB less for each of them; empty if there are no rows."""
     made: list[pa.RecordBatch] = _pa.Table.from_batches(batches, schema).combine_chunks().to_batches()
     return made
 
@@ -55,7 +54,7 @@ def take(array: Array, indices: "NDArray[Any]") -> Array:
 
 
 def picked(array: Array, indices: "NDArray[Any]") -> Array:
-    """The same where it is often one entry all the time."""
+    """`take`, optimised for the case that all indices are the same."""
     if not len(indices) or (indices != indices[0]).any():
         return take(array, indices)
     made: Array = _pa.repeat(array[int(indices[0])], len(indices))
@@ -64,7 +63,7 @@ def picked(array: Array, indices: "NDArray[Any]") -> Array:
 
 @dataclass(frozen=True, slots=True)
 class Coded:
-    """Texts as places among known ones, of which some may be null and two may be equal."""
+    """Texts as indexes into known texts. Some may be null, and two known texts may be equal."""
 
     known: Array
     places: "NDArray[Any]"
@@ -73,11 +72,11 @@ class Coded:
         return Coded(self.known, self.places.take(places))
 
     def plain(self) -> Array:
-        """The texts, one after the other."""
+        """The texts as a plain array."""
         return picked(self.known, self.places)
 
     def dictionary(self) -> Array:
-        """Numbers of texts, and these without null; where there are many, those alone that occur."""
+        """The texts as indexes, and the known texts without null; if there are many, only those that occur."""
         few, codes, valid = self.known, self.places, None
         there = ~absent(few) if few.null_count else None
         if len(few) > FEW:
@@ -96,13 +95,13 @@ class Coded:
 
 
 FEW: Final = 1024
-"""Texts that may stand in a dictionary without being looked at whether they occur."""
+"""Number of known texts up to which a dictionary has all of them, without a check which ones occur."""
 CODED: Final = pa.dictionary(pa.int32(), pa.string())
 """The type of `Coded.dictionary`."""
 
 
 def of_type(made: "Array | Coded", kind: pa.DataType) -> Array:
-    """A column as the type of its table, which is `CODED` or that of the column itself."""
+    """A column with the type of its table, which is `CODED` or the column's own type."""
     if isinstance(made, Coded):
         return made.dictionary() if kind == CODED else made.plain()
     if kind == CODED and made.type != CODED:
@@ -118,24 +117,24 @@ def of_type(made: "Array | Coded", kind: pa.DataType) -> Array:
 
 
 def batch_of_types(made: "Sequence[Array | Coded]", schema: pa.Schema) -> pa.RecordBatch:
-    """Columns as the batch of a schema, with texts as it has them."""
+    """Columns as a batch of a schema, with texts in the schema's form."""
     return pa.RecordBatch.from_arrays([of_type(column, kind) for column, kind in zip(made, schema.types)], schema=schema)
 
 
 def as_schema(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """The batch with its texts as a schema has them, which is of the same columns."""
+    """The batch with its texts in the form of a schema, which has the same columns."""
     return batch if batch.schema.types == schema.types else batch_of_types(batch.columns, schema)
 
 
 def with_texts(schema: pa.Schema, *, coded: bool) -> pa.Schema:
-    """The schema with its texts dictionary-encoded, or one after the other."""
+    """The schema with its texts dictionary-encoded or plain."""
     old, new = (pa.string(), CODED) if coded else (CODED, pa.string())
     fields = [field.with_type(new) if field.type == old else field for field in schema]
     return pa.schema(fields).with_metadata(schema.metadata)
 
 
 def renamed(array: Array, name_of: "Callable[[str], str]") -> Array:
-    """Texts, or lists of texts, with what `name_of` gives for each; it is called once for equal ones, in their order."""
+    """Texts, or lists of texts, each replaced by the result of `name_of`, which is called once per distinct text, in order."""
     if _pa.types.is_list(array.type):
         parts: Any = array
         valid, offsets = parts.buffers()[:2]
@@ -155,7 +154,7 @@ def renamed(array: Array, name_of: "Callable[[str], str]") -> Array:
 
 
 def numbers(kind: pa.DataType, values: "NDArray[Any]", valid: "NDArray[np.bool_] | None") -> Array:
-    """Integers of the kind's own width; what stands where `valid` is False means nothing."""
+    """Integers of the type's own width; values where `valid` is False have no meaning."""
     bits = None if valid is None else _pa.py_buffer(np.packbits(valid, bitorder="little"))
     made: Array = _pa.Array.from_buffers(kind, len(values), [bits, _pa.py_buffer(values)])
     return made
@@ -169,7 +168,7 @@ def booleans(values: "NDArray[np.bool_]", valid: "NDArray[np.bool_] | None" = No
 
 
 def lists(offsets: "NDArray[np.int32]", values: Array, absent: "NDArray[np.bool_]") -> Array:
-    """Lists of entries that lie one after the other; null where there is none."""
+    """Lists whose entries are adjacent in `values`; null where `absent` is True."""
     bits = _pa.py_buffer(np.packbits(~absent, bitorder="little")) if absent.any() else None
     kind = _pa.list_(values.type)
     made: Array = _pa.Array.from_buffers(kind, len(absent), [bits, _pa.py_buffer(offsets)], children=[values])
@@ -177,15 +176,17 @@ def lists(offsets: "NDArray[np.int32]", values: Array, absent: "NDArray[np.bool_
 
 
 def binary(kind: pa.DataType, size: int, *parts: "NDArray[Any]") -> Array:
-    """An array without nulls over buffers that are there."""
+    """An array without nulls over existing buffers."""
     made: Array = _pa.Array.from_buffers(kind, size, [None, *map(_pa.py_buffer, parts)])
     return made
 
 
 def coded(array: Array, nulls_too: bool = False) -> tuple["NDArray[np.int32]", list[Any]]:
-    """Entries as numbers of the distinct ones, and those. What stands for null means nothing, or null is one of the values.
+    """Entries as indexes of the distinct values, and these values. The index of a null has no meaning; with `nulls_too`, null
+    is one of the values.
 
-    Of an array that is dictionary-encoded these are the texts of its dictionary, of which two may be equal."""
+    For a dictionary-encoded array, these are the texts of its dictionary, of which two may be equal.
+    """
     if array.type == CODED:
         return _recoded(array, nulls_too)
     found: Any = _call("dictionary_encode", [array], ENCODE[nulls_too])
@@ -201,19 +202,19 @@ def _recoded(array: Any, nulls_too: bool) -> tuple["NDArray[np.int32]", list[Any
 
 
 def flattened(array: Array) -> Array:
-    """The entries of lists, one after the other."""
+    """The entries of lists, concatenated."""
     made: Array = _call("list_flatten", [array])
     return made
 
 
 def parents(array: Array) -> "NDArray[np.int64]":
-    """The places of the lists to which the entries of `flattened` belong."""
+    """The indexes of the lists to which the entries of `flattened` belong."""
     found: NDArray[np.int64] = _call("list_parent_indices", [array]).to_numpy()
     return found
 
 
 def filled(array: Array, value: int) -> Array:
-    """The entries, a value in place of null."""
+    """The entries, with nulls replaced by a value."""
     return coalesced(array, _pa.repeat(_pa.scalar(value, array.type), len(array)))
 
 
@@ -224,20 +225,20 @@ def absent(array: Array) -> "NDArray[np.bool_]":
 
 
 def coalesced(array: Array, others: Array) -> Array:
-    """The entries of `array`, those of `others` where they are null."""
+    """The entries of `array`, with nulls replaced by the entries of `others`."""
     made: Array = _call("coalesce", [array, others])
     return made
 
 
 def raw(array: Array, kind: Any) -> "NDArray[Any]":
-    """The values of an array that starts at its buffer's beginning; what stands for null means nothing."""
+    """The values of an array that starts at its buffer's beginning; values of nulls have no meaning."""
     data: Any = array.buffers()[1]
     values: NDArray[Any] = np.frombuffer(data, kind, len(array)) if data is not None else np.zeros(0, kind)
     return values
 
 
 def validity(array: Array) -> "NDArray[np.bool_] | None":
-    """Which entries of an array that starts at its buffer's beginning are no null; None where none is."""
+    """Which entries of an array that starts at its buffer's beginning are not null; None if all are."""
     bits: Any = array.buffers()[0] if array.null_count else None
     if bits is None:
         return None
@@ -252,9 +253,9 @@ def values(column: Any) -> list[Any]:
 
 
 def parquet_file(source: Any, **options: Any) -> Any:
-    """A `pyarrow.parquet.ParquetFile` to be read from front to end, by a path or an open file; `options` are its own.
+    """A `pyarrow.parquet.ParquetFile` to be read from front to end, from a path or an open file; `options` are its own.
 
-    What Arrow reads ahead, by default from version 20 on, it keeps until the file ends; this reads nothing ahead.
+    Data that Arrow reads ahead, by default from version 20 on, is held until the file is closed; this reads nothing ahead.
     """
     from pyarrow.parquet import ParquetFile
 

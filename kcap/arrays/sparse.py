@@ -1,6 +1,6 @@
-"""Arrays of zeros most of which is never written to.
+"""Arrays of zeros, most of which is never written.
 
-In: a shape and a type. Out: the array. Law: a page that is not written to takes no memory, behind a dense beginning.
+In: a shape and a type. Out: the array. Law: after a dense beginning, a page that is not written takes no memory.
 """
 
 import mmap
@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 
 HUGE = 2 << 20
-"""Bytes of a huge page: with them a written page of 4 KiB would take this much."""
+"""Size of a huge page, bytes. With huge pages, a written page of 4 KiB would take this much."""
 PRIVATE = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {}
 
 
 def sparse(shape: tuple[int, ...], kind: type[Any], dense: int = 0) -> Any:
-    """An array of zeros of which only the pages that are written to take memory, but for its first `dense` bytes. Raises
-    OSError where the system has no such room.
-    """
+    """An array of zeros, whose unwritten pages after the first `dense` bytes take no memory. Raises OSError if there is no
+    room."""
     size = prod(shape) * np.dtype(kind).itemsize
     if not size:
         return np.zeros(shape, kind)
@@ -31,7 +30,7 @@ def sparse(shape: tuple[int, ...], kind: type[Any], dense: int = 0) -> Any:
 
 
 def emptied(array: Any, row: int) -> None:
-    """Gives back the memory of a row of such an array, whose rows are whole pages; they are zeros then."""
+    """Releases the memory of a row of such an array, whose rows are whole pages. The row is then zeros."""
     room, size = array, array[row].nbytes
     while not isinstance(room, mmap.mmap):
         room = room.obj if isinstance(room, memoryview) else room.base

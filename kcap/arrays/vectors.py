@@ -1,6 +1,6 @@
 """Integer columns with nulls: Python values in, numpy arithmetic between, Arrow arrays out.
 
-Law: what stands in `values` where `valid` is False means nothing and never reaches an Arrow array.
+Law: entries of `values` where `valid` is False have no meaning and never reach an Arrow array.
 """
 
 from dataclasses import dataclass
@@ -28,41 +28,41 @@ class Vector:
 
     values: "Int64s"
     valid: "Bools | None"
-    """None where no entry is null."""
+    """None if no entry is null."""
 
     def __len__(self) -> int:
         return len(self.values)
 
     @property
     def nothing(self) -> bool:
-        """Every entry is null."""
+        """Whether every entry is null."""
         return self.valid is not None and not self.valid.any()
 
     def mask(self) -> "Bools":
-        """`valid` as an array in any case."""
+        """`valid`, always as an array."""
         return np.ones(len(self.values), np.bool_) if self.valid is None else self.valid
 
     def where(self, condition: "Bools") -> "Vector":
-        """The same entries, null where the condition does not hold."""
+        """The same entries, null where the condition is False."""
         return Vector(self.values, condition if self.valid is None else self.valid & condition)
 
     def filled(self, value: int = 0) -> "Int64s":
-        """The values, `value` for null."""
+        """The values, with nulls replaced by `value`."""
         return self.values if self.valid is None else np.where(self.valid, self.values, value)
 
     def otherwise(self, other: "Vector") -> "Vector":
-        """These entries, those of `other` where they are null."""
+        """These entries, with nulls replaced by those of `other`."""
         if self.valid is None or other.nothing:
             return self
         valid = None if other.valid is None else self.valid | other.valid
         return Vector(np.where(self.valid, self.values, other.values), valid)
 
     def minus(self, other: "Vector") -> "Vector":
-        """Differences, null where either is."""
+        """Differences; null where either entry is null."""
         return Vector(self.values - other.values, both(self.valid, other.valid))
 
     def followed_by(self, other: "Vector") -> "Vector":
-        """These entries, then those."""
+        """These entries, followed by those of `other`."""
         valid = None if self.valid is None and other.valid is None else np.concatenate([self.mask(), other.mask()])
         return Vector(np.concatenate([self.values, other.values]), valid)
 
@@ -70,12 +70,12 @@ class Vector:
         return Vector(self.values.take(places), None if self.valid is None else self.valid.take(places))
 
     def to_list(self) -> list[Any]:
-        """The entries as Python's integers, None for null."""
+        """The entries as Python integers; None for null."""
         values: list[Any] = self.values.tolist()
         return values if self.valid is None else [value if known else None for value, known in zip(values, self.valid.tolist())]
 
     def to_arrow(self, kind: pa.DataType) -> Array:
-        """As an array of an integer type that holds the values."""
+        """The entries as an array of an integer type that can hold the values."""
         if self.nothing:
             return nulls(len(self.values), kind)
         values = np.ascontiguousarray(self.values) if kind == pa.int64() else self.values.astype(NUMPY[kind])
@@ -83,7 +83,7 @@ class Vector:
 
 
 def both(first: "Bools | None", second: "Bools | None") -> "Bools | None":
-    """Valid where both are."""
+    """True where both are True; None stands for an array of True."""
     if first is None or second is None:
         return second if first is None else first
     return first & second
@@ -98,14 +98,14 @@ def vector(made: Array) -> Vector:
 
 
 def nothing(size: int) -> Vector:
-    """Nulls."""
+    """A vector of nulls."""
     return Vector(np.zeros(size, np.int64), np.zeros(size, np.bool_))
 
 
 def grouped(values: "Int64s") -> "tuple[Int64s, Int64s, Int64s]":
-    """The different values in order, the first place of each, and for each place the number of its value.
+    """The distinct values in order, the index of the first of each, and for each entry the index of its value.
 
-    As `numpy.unique`, which imports masked arrays first: 0.01 s of every run.
+    As `numpy.unique`, which first imports masked arrays: 0.01 s of every run.
     """
     order = np.argsort(values, kind="stable")
     ordered = values[order]
@@ -117,7 +117,7 @@ def grouped(values: "Int64s") -> "tuple[Int64s, Int64s, Int64s]":
 
 
 def occurring(numbers: "Int64s", bound: int) -> "tuple[Int64s, Int64s]":
-    """The different ones of numbers from 0 to below a bound, in order, and for each its place among these."""
+    """The distinct values of numbers from 0 to below a bound, in order, and for each number its index among them."""
     if bound > MARKED_MAX:
         known, _, number = grouped(numbers)
         return known, number

@@ -1,7 +1,7 @@
-"""What the bodies of a batch of rows tell, a column at a time.
+"""The values of the bodies of a batch of rows, a column at a time.
 
-In: the slots of one side's rows and the `BodyBatch` they point into. Out: integer vectors, texts, spans of topics. Law: a row
-whose body was not kept, or that no program reads, has null in every column; only distinct texts pass through Python.
+In: the slots of one side's rows, and the `BodyBatch` they refer to. Out: integer vectors, texts, spans of topics. Law: a row
+whose body was not retained, or that no program reads, has null in every column. Only distinct texts become Python objects.
 """
 
 from dataclasses import dataclass, field
@@ -36,23 +36,23 @@ _TEXTS = len(slots.SLOTS)
 _WIDTH = slots.WIDTH
 NO_ROWS: Final = np.zeros(0, np.int64)
 SPAN_NS: Final = 60
-"""Processor time of a span in Arrow."""
+"""Processor time that Arrow takes per span, ns."""
 SHORT: Final = 64
-"""Mean bytes of spans up to which the kernel takes less time than Arrow, which compares whole bodies faster."""
+"""Mean size of spans, in bytes, up to which the kernel takes less time than Arrow, which compares whole bodies faster."""
 
 
 @dataclass(slots=True)
 class Pool:
-    """What spans of texts and topics point into: the batch's bodies, and behind them the texts of carried messages.
+    """The buffers that spans of texts and topics refer to: the batch's bodies, followed by the texts of carried messages.
 
-    The two are no single buffer, since bodies are megabytes and texts of carried messages a few bytes.
+    The two are separate buffers, because bodies are megabytes and texts of carried messages a few bytes.
     """
 
     bodies: "Bytes"
     more: bytearray = field(default_factory=bytearray)
 
     def lay(self, text: Buffer | None) -> tuple[int, int]:
-        """Adds a text; its span."""
+        """Adds a text; returns its span."""
         if text is None:
             return -1, -1
         start = len(self.bodies) + len(self.more)
@@ -82,7 +82,7 @@ class Pool:
 
 
 def beyond(messages: "Int64s") -> "Int64s":
-    """Of topics, by their messages in order: the last ones of messages with more than TOPICS_OF_MESSAGE."""
+    """The last topics of messages with more than TOPICS_OF_MESSAGE topics, given the message of each topic in order."""
     if len(messages) <= TOPICS_OF_MESSAGE:
         return NO_ROWS
     many = np.flatnonzero(np.bincount(messages) > TOPICS_OF_MESSAGE)
@@ -92,37 +92,37 @@ def beyond(messages: "Int64s") -> "Int64s":
 def spans(data: "Bytes", starts: "Int64s", ends: "Int64s") -> Array:
     """The bytes of spans of one buffer.
 
-    Arrow copies them: entry 2 i of an array over the whole buffer is span i, the others are what lies between two and are not
-    looked at.
+    Arrow copies them: entry 2 i of an array over the whole buffer is span i. The other entries lie between two spans and are
+    not used.
     """
     size = len(starts)
     if not size:
         return pa.array([], pa.binary())
     offsets = np.empty(2 * size + 1, np.int32)
     offsets[0:-1:2], offsets[1::2] = starts, ends
-    offsets[-1] = max(starts[0], min(starts[0] + 2 * int((ends - starts).sum()), len(data)))  # room is made by the mean length
+    offsets[-1] = max(starts[0], min(starts[0] + 2 * int((ends - starts).sum()), len(data)))  # room by the mean length
     return take(binary(pa.binary(), 2 * size, offsets, data), np.arange(0, 2 * size, 2, dtype=np.int32))
 
 
 class Messages:
-    """The projected messages of a batch as arrays; those carried over from earlier batches are numbered behind its own."""
+    """The projected messages of a batch as arrays. Those carried over from earlier batches are numbered after its own."""
 
     def __init__(self, batch: BodyBatch, wanted: "list[Int64s]") -> None:
         self.projection = batch.projection
         self.count = len(batch.projection)
-        self._dense = np.append(np.asarray(batch.dense, np.int64), -1)  # the last entry is what NO_BODY picks
+        self._dense = np.append(np.asarray(batch.dense, np.int64), -1)  # the last entry is the one for NO_BODY
         found = [column[column < NO_BODY] for column in wanted]
         numbers = grouped(np.concatenate(found))[0].tolist() if any(map(len, found)) else []
         known = [(number, values) for number in numbers if (values := batch.carried.get(number)) is not None]
         self.carried: list[BodyValues] = [values for _, values in known]
-        """The carried messages that are no columns."""
+        """The carried messages that are not in columns."""
         self.waiting = None if batch.waiting is None else batch.waiting.of({*numbers})
-        """Those that are, numbered behind these."""
+        """Those in columns, which are numbered after the others."""
         known_slots = np.array([number for number, _ in known], np.int64)
         self._known = known_slots if self.waiting is None else np.concatenate([known_slots, self.waiting.slots])
         """Slots of all carried messages, in the order of their numbers."""
         self.total = self.count + len(self._known)
-        """How many messages there are."""
+        """Number of messages."""
         self._sorter = self._known.argsort()
         self._arena = batch.arena
         self._ends = np.asarray(batch.ends, np.int64)
@@ -132,14 +132,14 @@ class Messages:
 
     @property
     def faults(self) -> dict[int, Fault]:
-        """Messages whose wrapped records could not be counted, since the reader failed on them."""
+        """Messages whose wrapped records could not be counted, because the reader failed on them."""
         if len(self.projection.wrapped[0]):
             self.column(slots.RECORD_COUNT)
         return self._faults
 
     @cached_property
     def carried_values(self) -> "Matrix":
-        """The numbers of carried messages, one column a message: those of `Projection.values`, then status and mask."""
+        """The numbers of carried messages, with one column per message: those of `Projection.values`, then status and mask."""
         numbers = chain.from_iterable([(*body.values, body.status, body.mask) for body in self.carried])
         rows: Matrix = np.fromiter(numbers, np.int64).reshape(len(self.carried), _WIDTH + 2)
         rows[:, _TEXTS:_WIDTH] = -1
@@ -155,12 +155,12 @@ class Messages:
 
     @cached_property
     def _waiting_base(self) -> int:
-        """Where the texts and topics of `waiting` begin in the pool."""
+        """Offset in the pool at which the texts and topics of `waiting` begin."""
         assert self.waiting is not None
         return self.pool.lay(self.waiting.data.data)[0]
 
     def column(self, at: int) -> "Int64s":
-        """Number `at` of every message of the projection; it means something where the mask says so."""
+        """Number `at` of every message of the projection; it has a meaning only if the mask has its bit."""
         found = self._columns.get(at)
         if found is None:
             found = np.asarray(self.projection.values[at], np.int64)
@@ -170,7 +170,7 @@ class Messages:
         return found
 
     def _wrapped_records(self) -> "Int64s":
-        """Records inside of compressed messages of magic 0 and 1, which have no header that counts them."""
+        """Number of records in compressed messages of magic 0 and 1, which have no header with a count."""
         from kcap.records.record_sets import count_wrapped
 
         counts = np.zeros(self.count, np.int64)
@@ -180,15 +180,14 @@ class Messages:
         for message, start, end in zip(*self.projection.wrapped):
             try:
                 counts[message] += count_wrapped(self._arena, int(start), int(end), int(body_end[message]))
-            except Exception as error:  # noqa: BLE001 - what else the message says stays; its row is flagged
+            except Exception as error:  # noqa: BLE001 - the other values remain valid; the row is flagged
                 self._faults[int(message)] = fault_of(error)
         return counts
 
     @cached_property
     def topics(self) -> "list[Int64s]":
-        """Columns message, name start, name end, id start of all topics; messages in order. Of a message that `beyond` has the
-        last one stands for those that are left out, without a name and an id.
-        """
+        """Columns message, name start, name end, id start of all topics, ordered by message. The last topic of a message in
+        `beyond` represents those that are left out, without a name and an id."""
         projected = [np.asarray(column, np.int64) for column in self.projection.topics]
         if any(values.topics for values in self.carried):
             projected = [np.concatenate([column, more]) for column, more in zip(projected, self._carried_topics())]
@@ -218,17 +217,17 @@ class Messages:
 
     @cached_property
     def topic_names(self) -> "tuple[Int64s, list[bytes]]":
-        """The number of each topic's name, -1 for none, and the names."""
+        """The index of each topic's name, -1 for none, and the names."""
         _, starts, ends, _ = self.topics
         return encoded(self.pool, starts, ends)
 
     @cached_property
     def topic_ids(self) -> "tuple[Int64s, list[bytes]]":
-        """The number of each topic's id, -1 for none, and the ids."""
+        """The index of each topic's id, -1 for none, and the ids."""
         return encoded_ids(self.pool, self.topics[3])
 
     def indices(self, wanted: "Int64s") -> "Int64s":
-        """Slots to messages, -1 for none."""
+        """The message of each slot; -1 for none."""
         found: Int64s = self._dense.take(np.maximum(wanted, NO_BODY))
         rows = np.flatnonzero(wanted < NO_BODY)
         if len(rows):
@@ -245,7 +244,7 @@ class SideColumns:
     def __init__(self, messages: Messages, wanted: "Int64s") -> None:
         self.messages = messages
         self.index = messages.indices(wanted)
-        """Message of each row, -1 for none."""
+        """Message of each row; -1 for none."""
         self.here: Bools = self.index >= 0
         self._at = np.maximum(self.index, 0)
         self._carried = np.flatnonzero(self.index >= messages.count)
@@ -257,7 +256,7 @@ class SideColumns:
         self._seen = int(np.bitwise_or.reduce(self.mask)) if len(wanted) else 0
 
     def _numbers(self, column: Any, at: int) -> "Int64s":
-        """A number of every row's message: of a column of the projection, of carried messages number `at`."""
+        """One number of every row's message: from a column of the projection, or number `at` of a carried message."""
         found: Int64s = np.asarray(column, np.int64).take(self._at) if len(column) else np.zeros(len(self._at), np.int64)
         if len(self._carried):
             found[self._carried] = self.messages.carried_values[at][self._which]
@@ -268,7 +267,7 @@ class SideColumns:
         return self._pick(slots.SLOT[name], slots.SLOT[name])
 
     def texts(self, name: str) -> tuple["Int64s", "Int64s", "Int64s"]:
-        """Rows whose message has a text, and its start and end in each; a null text is -1."""
+        """Rows whose message has a text, and the text's start and end in each; a null text is -1."""
         bit, at = _TEXTS + slots.TEXT[name], _TEXTS + 2 * slots.TEXT[name]
         if not self._seen >> bit & 1:
             return NO_ROWS, NO_ROWS, NO_ROWS
@@ -289,7 +288,7 @@ class SideColumns:
 
 
 def encoded(pool: Pool, starts: "Int64s", ends: "Int64s") -> tuple["Int64s", list[bytes]]:
-    """Spans as numbers of the distinct contents, and those; the number of a span that starts at -1 is -1."""
+    """Spans as indexes of the distinct contents, and these contents; the index of a span that starts at -1 is -1."""
     if (ends - starts).sum() <= SHORT * len(starts) and kernels.worthwhile(SPAN_NS * len(starts)):
         return _compiled(pool, starts, ends)
     here = np.flatnonzero(starts >= 0)
@@ -316,7 +315,7 @@ def _compiled(pool: Pool, starts: "Int64s", ends: "Int64s") -> tuple["Int64s", l
 
 
 def encoded_ids(pool: Pool, starts: "Int64s") -> tuple["Int64s", list[bytes]]:
-    """The same for ids, which are all of one size; Kafka's zero uuid is none."""
+    """The same for ids, which all have one size; Kafka's zero uuid means none."""
     numbers, ids = encoded(pool, starts, starts + ID_BYTES)
     if NO_ID in ids:
         numbers[numbers == ids.index(NO_ID)] = -1

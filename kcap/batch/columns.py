@@ -1,7 +1,7 @@
-"""One batch of decided exchanges as columns: what its rows and bodies say, without any fact of other exchanges.
+"""One batch of decided exchanges as columns, from its rows and bodies, without any fact of other exchanges.
 
-In: a `RowBatch`. Out: vectors, an entry a row; each is made once, when it is first needed. Law: a column depends on the
-rows and bodies of the batch alone. Nothing refers back to this object, so that bodies are freed with the last reference to it.
+In: a `RowBatch`. Out: vectors with one entry per row; each is made when it is first needed. Law: a column depends only on the
+rows and bodies of the batch. Nothing refers back to this object, so that bodies are freed with the last reference to it.
 """
 
 from functools import cached_property
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from kcap.arrays.vectors import Bools, Int64s
 
 KEYS, VERSIONS = 128, 32
-"""Bounds of tables by API key and version; larger numbers are no API or version of any release."""
+"""Bounds of tables by API key and version; no release has larger numbers."""
 SIDES: Final = ("request", "response")
 
 
@@ -31,7 +31,7 @@ class BatchColumns:
     """The columns of a batch, or of some rows of one."""
 
     def __init__(self, batch: RowBatch, *, many: bool = False, rows: RowColumns | None = None) -> None:
-        """`many`: most parts of the rows will be needed. `rows`: the rows to take; all of the batch by default."""
+        """`many`: most parts of the rows will be needed. `rows`: the selected rows; all of the batch by default."""
         self.batch = batch
         self.rows = RowColumns(batch, many=many) if rows is None else rows
         self.size = self.rows.size
@@ -59,7 +59,7 @@ class BatchColumns:
     # -- latency and its parts ----------------------------------------------------------------------------------------
     @cached_property
     def latency(self) -> Vector:
-        """Nanoseconds from the request's last byte to the response's first."""
+        """From the request's last byte to the response's first, ns."""
         difference = self.number("response_first_ns").minus(self.number("request_last_ns"))
         return difference.where(self.is_outcome("answered"))
 
@@ -71,20 +71,20 @@ class BatchColumns:
 
     @cached_property
     def rtt(self) -> Vector:
-        """The part of the latency that is a round trip on the network."""
+        """The part of the latency that is a round trip on the network, ns."""
         known, latency = self.number("rtt_min_ns"), self.latency.where(~self.backwards)
         return Vector(np.minimum(known.values, latency.values), known.mask() & latency.mask())
 
     @cached_property
     def queue(self) -> Vector:
-        """The part of the latency in which the broker still responded to an earlier request of the connection."""
+        """The part of the latency in which the broker still processed an earlier request of the connection, ns."""
         latency, previous, rtt = self.latency.where(~self.backwards), self.number("previous_ns"), self.rtt.filled()
         waited = np.where(previous.mask(), previous.values - self.number("request_last_ns").values - rtt, 0)
         return Vector(np.clip(waited, 0, np.maximum(latency.values - rtt, 0)), latency.valid)
 
     @cached_property
     def service(self) -> Vector:
-        """What is left of the latency."""
+        """The rest of the latency, ns."""
         return Vector(self.latency.values - self.rtt.filled() - self.queue.values, self.queue.valid)
 
     # -- bodies -------------------------------------------------------------------------------------------------------
@@ -106,13 +106,13 @@ class BatchColumns:
 
     @cached_property
     def error_code(self) -> Vector:
-        """The first error of the response; the outermost, unless it is 0, of a response that was not read to its end."""
+        """The first error of the response; if it was not read to its end, the outermost error, unless that is 0."""
         top = self.response.slot("top_error_code")
         return self.response.slot("error_code").otherwise(top.where(top.values != 0))
 
     @cached_property
     def throttle(self) -> Vector:
-        """Throttle time in milliseconds, null where Kafka says -1."""
+        """Throttle time in milliseconds; null if Kafka's value is -1."""
         found = self.response.slot("throttle_time_ms")
         return found.where(found.values >= 0)
 
@@ -126,11 +126,11 @@ class BatchColumns:
 
     @cached_property
     def _spans(self) -> "list[Int64s]":
-        """Starts and ends of all bodies in the arena, and one more for no body."""
+        """Starts and ends of all bodies in the arena, with one more entry for no body."""
         return [np.append(np.asarray(column, np.int64), 0) for column in (self.batch.bodies.starts, self.batch.bodies.ends)]
 
     def spans(self, slots: "Int64s") -> "tuple[Int64s, Int64s]":
-        """Start and end of bodies in the arena, by slot; for a body of an earlier batch its slot in place of the start."""
+        """Start and end of bodies in the arena, by slot; for a body of an earlier batch, the start is its slot."""
         here = slots >= 0
         starts, ends = (column[np.where(here, slots, 0)] for column in self._spans)
         return np.where(here, starts, slots), ends
@@ -146,9 +146,10 @@ class BatchColumns:
     # -- API and version ----------------------------------------------------------------------------------------------
     @cached_property
     def calls(self) -> tuple["Int64s", list[int]]:
-        """For each row the number of its API and version, and the codes of these; the number behind the last is for none.
+        """For each row, the index of its API and version, and the codes of these; the index after the last one means none.
 
-        A code is key * VERSIONS + version. What no release has gets the last code, which no release has either.
+        A code is key * VERSIONS + version. An API or version that no release has gets the last code, which no release has
+        either.
         """
         key, version = self.number("api_key"), self.number("api_version")
         codes = np.minimum(key.values, KEYS - 1) * VERSIONS + np.minimum(version.values, VERSIONS - 1)

@@ -1,7 +1,7 @@
 """The constants of a batch's connections as columns.
 
-In: the records of `Identities`. Out: columns, an entry a connection; each is made once. Law: an entry is the attribute of the
-`Identity` with its index.
+In: the records of `Identities`. Out: columns with one entry per connection; each is made once. Law: an entry is the attribute
+of the `Identity` with its index.
 """
 
 from functools import cached_property
@@ -26,14 +26,14 @@ RECORD: Final[Any] = np.dtype({
     "formats": [*(KINDS[form] for form in FIELDS.values()), f"V{ENDPOINT}"],
     "offsets": [*PLACES.values(), PLACES["server_ip"]],
 })  # fmt: skip
-"""`kcap.identities.FIELDS` for numpy; `server` is address and port together."""
+"""`kcap.identities.FIELDS` as a numpy type; `server` is address and port together."""
 HEX: Final = np.frombuffer("".join(f"{byte:02x}" for byte in range(256)).encode(), np.uint16)
-"""The two digits of each byte, as one number."""
+"""The two hexadecimal digits of each byte, as one number."""
 OCTETS: Final = np.frombuffer("".join(f"{byte}.".ljust(4, "\0") for byte in range(256)).encode(), np.uint8).reshape(256, 4)
-"""The decimal digits of each byte, a full stop, and zeros."""
+"""The decimal digits of each byte, a full stop, and padding with zeros."""
 UID_LETTERS: Final = 17
 IPV4: Final = 4
-"""Bytes of an address."""
+"""Bytes of an IPv4 address."""
 
 
 class Constants:
@@ -48,7 +48,7 @@ class Constants:
         return found
 
     def uid_numbers(self) -> "UInt64s":
-        """The 64 bits of each uid, which are spread evenly."""
+        """The 64 bits of each uid, which are evenly distributed."""
         found: UInt64s = self._records["uid"].astype(np.uint64)
         return found
 
@@ -64,7 +64,7 @@ class Constants:
         return _each(np.arange(len(letters) + 1) * UID_LETTERS, letters)
 
     def client_addresses(self) -> Coded:
-        """Addresses of clients, of which most have their own."""
+        """Addresses of clients; most clients have different ones."""
         field = _bytes(self._records["client_ip"])
         if (field[:, 0] != IPV4).any():
             return Coded(pa.array(list(map(_address, map(bytes, field))), pa.string()), np.arange(len(field)))
@@ -74,7 +74,7 @@ class Constants:
         return _each(np.append(0, np.cumsum(here.sum(axis=(1, 2)))), letters[here])
 
     def server_addresses(self) -> Coded:
-        """Addresses of servers, each written once."""
+        """Addresses of servers; each distinct one is formatted once."""
         numbers, known = self.servers
         return Coded(pa.array([ip for ip, _ in known], pa.string()), numbers)
 
@@ -84,7 +84,7 @@ class Constants:
 
     @cached_property
     def servers(self) -> "tuple[Int64s, list[Server]]":
-        """Address and port of the server of each, as a number of the distinct ones, and those as they occur first."""
+        """The server (address and port) of each connection, as an index of the distinct ones, and these as they first occur."""
         field = self._records["server"]
         numbers, known = coded(binary(pa.binary(field.itemsize), len(field), field.tobytes()))
         return numbers.astype(np.int64), [(_address(one), int.from_bytes(one[-2:], "big")) for one in known]
@@ -96,12 +96,12 @@ TEXTS: Final = {
 
 
 def _bytes(field: Any) -> "NDArray[np.uint8]":
-    """The bytes of a field, a row an entry."""
+    """The bytes of a field, one row per entry."""
     return np.frombuffer(field.tobytes(), np.uint8).reshape(len(field), field.itemsize)
 
 
 def _each(ends: "Int64s", letters: "NDArray[np.uint8]") -> Coded:
-    """Texts that lie one after the other, the first from 0 on."""
+    """Adjacent texts, the first of which begins at 0, each as a value of its own."""
     return Coded(binary(pa.string(), len(ends) - 1, ends.astype(np.int32), letters), np.arange(len(ends) - 1))
 
 

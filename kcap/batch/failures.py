@@ -1,7 +1,7 @@
-"""What kcap's own code failed on while rows were made of an exchange: reported as a weird, with the exchange's place.
+"""Failures of kcap's own code while rows of an exchange are made: reported as a weird with the exchange's place.
 
-In: a batch, a row of it, what was being read. Out: a `decoder_failed`. Law: it costs that exchange what was being read, never
-the run; the header columns of its row stay.
+In: a batch, a row of it, and what was being read. Out: a `decoder_failed`. Law: a failure costs only what was being read of
+that exchange, never the run; the header columns of its row remain.
 """
 
 from collections.abc import Callable
@@ -26,7 +26,7 @@ def report_failure(report: Report | None, batch: "RowBatch", at: int, what: str,
 
 
 def report_row(report: Report | None, batch: "RowBatch", at: int, kind: WeirdKind, what: str, words: str) -> None:
-    """Reports something of `what` of row `at`; the place is the answer's first packet, or the request's."""
+    """Reports something about `what` of row `at`. The place is the response's first packet, or the request's."""
     if report is None:
         return
     row: dict[str, Any] = dict(zip(ROW, batch.rows[at], strict=True))
@@ -43,13 +43,13 @@ WAITED: Final = "none, since those of other messages waited in {} bytes"
 def report_cut(
     report: Report | None, batch: "RowBatch", rows: "Int64s", kind: WeirdKind, what: str, most: int, words: str = FIRST
 ) -> None:
-    """Reports that a message of these rows has more of something than what is read."""
+    """Reports that a message of these rows has more of something than is read."""
     for at in rows.tolist():
         report_row(report, batch, at, kind, what, words.format(most))
 
 
-class contained:  # noqa: N801 - read as a word behind `with`
-    """Reads one exchange: what it raises is reported, and goes no further."""
+class contained:  # noqa: N801 - reads like a word after `with`
+    """Context manager around the reading of one exchange: exceptions are reported and suppressed."""
 
     __slots__ = ("_report",)
 
@@ -67,12 +67,12 @@ class contained:  # noqa: N801 - read as a word behind `with`
 
 
 def of_row(report: Report | None, batch: "RowBatch", at: int, what: str) -> contained:
-    """Around what reads `what` of a row."""
+    """Guards the reading of `what` of a row."""
     return contained(lambda error: report_failure(report, batch, at, what, error))
 
 
 def of_waiting(report: Report | None, uid: str, exchange: int, what: str) -> contained:
-    """Around what reads `what` of a request that has no row yet."""
+    """Guards the reading of `what` of a request that has no row yet."""
 
     def report_it(error: Exception) -> None:
         if report is not None:

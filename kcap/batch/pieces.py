@@ -1,7 +1,7 @@
-"""Batches whose messages name very many topics, as several batches of fewer rows.
+"""Splits batches whose messages name very many topics into several batches of fewer rows.
 
-In: a `RowBatch`. Out: batches with its rows in their order, which share its bodies. Law: each row and what its messages say is
-the same; but of one row alone, no batch has more than TOPICS_AT_ONCE topics beside those of a row.
+In: a `RowBatch`. Out: batches with its rows in their order, which share its bodies. Law: each row and the values of its
+messages are unchanged. No batch has more than TOPICS_AT_ONCE topics besides those of one row.
 """
 
 from collections.abc import Iterator
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 
 def in_pieces(batch: RowBatch) -> Iterator[RowBatch]:
-    """The batch itself unless its messages have too many topics: each takes some hundred bytes while rows are made of it."""
+    """Yields the batch, in parts if its messages have too many topics: each takes some hundred bytes while rows are made."""
     projection = getattr(batch.bodies, "projection", None)
     carried, waiting = sum(len(values.topics) for values in batch.bodies.carried.values()), batch.bodies.waiting
     carried += 0 if waiting is None else len(waiting.topics[0])
     if projection is None or len(batch) < 2 or len(projection.topics[0]) + carried <= TOPICS_AT_ONCE:
         some = [batch]
-        del batch, projection  # they would stay while the rows are written
+        del batch, projection  # they would remain while the rows are written
         yield some.pop()
     else:
         yield from _pieces(batch)

@@ -1,7 +1,7 @@
 """The parts of a batch's rows as columns, whether the rows come as tuples, as the fast path's arrays, or as both.
 
-In: a `RowBatch`. Out: one part of every row, in the order in which the rows were decided. Law: each value is the part of the
-same row in `RowBatch.rows`.
+In: a `RowBatch`. Out: one part of every row, in the order in which the rows were decided. Law: each value equals the part of
+the same row in `RowBatch.rows`.
 """
 
 from functools import cached_property
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 TEXTS: Final = frozenset({"client_id", "outcome", "reason"})
 ROW_STRUCT: Final = pa.struct([(name, pa.string() if name in TEXTS else pa.int64()) for name in ROW])
 STRUCT_FROM: Final = 16
-"""Columns from which on it is quicker to convert whole rows than to pick parts from them."""
+"""Number of columns from which converting whole rows is faster than picking parts from them."""
 
 
 class RowColumns:
@@ -71,17 +71,17 @@ class RowColumns:
 
     @cached_property
     def constants(self) -> Constants:
-        """What the rows say of their connections."""
+        """The constants of the rows' connections."""
         return Constants(self._identities)
 
     @cached_property
     def _order(self) -> "Int64s | None":
-        """Places among the fast path's rows followed by the tuples; None where they are in order."""
+        """Indexes into the fast path's rows followed by the tuples; None if they are in order."""
         order: Int64s = self._fast.merged(self._orders)
         return None if (order[1:] > order[:-1]).all() else order
 
     def place_of(self, row: int) -> int:
-        """Place of the reference path's row number `row`; the number of rows where there is no such row."""
+        """Index of the reference path's row number `row`; the number of rows if there is no such row."""
         if row >= len(self._tuples):
             return self.size
         order = None if self._fast is None else self._order
@@ -96,7 +96,7 @@ class RowColumns:
         return found if self._order is None else found.take(self._order)
 
     def codes(self, name: str) -> "tuple[list[str | None], Int64s]":
-        """A text part: texts, of which two may be equal, and the number of each row's text."""
+        """A text part: texts, of which two may be equal, and the index of each row's text."""
         found = self._codes.get(name)
         if found is None:
             found = self._codes[name] = self._coded(name)

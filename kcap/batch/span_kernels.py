@@ -1,7 +1,7 @@
-"""The compiled form of `kcap.batch.bodies.encoded`: spans of bytes as numbers of their distinct contents.
+"""The compiled form of `kcap.batch.bodies.encoded`: spans of bytes as indexes of their distinct contents.
 
-In: spans of one buffer, or of another behind it. Out: a number for each span, and where each number stands first. Law: as
-`encoded`, and linear in the bytes of the spans, whatever they hold.
+In: spans of one buffer, or of another one after it. Out: an index for each span, and the first span of each index. Law: the
+result equals that of `encoded`; the time is linear in the bytes of the spans, whatever they hold.
 """
 
 from typing import Any
@@ -19,7 +19,7 @@ def word(data: Any, at: int) -> Any:
 
 @compiled
 def hashed(data: Any, start: int, end: int, seed: int) -> Any:
-    """A hash of some bytes and of how many they are; two at a time, of which neither waits for the other."""
+    """A hash of some bytes and of their number. It reads two words at a time, neither of which depends on the other."""
     code, other, at = mixed(seed, end - start), mixed(seed, start - end), start
     while at + 2 * WORD <= end:
         code, other = mixed(code, word(data, at)), mixed(other, word(data, at + WORD))
@@ -35,7 +35,7 @@ def hashed(data: Any, start: int, end: int, seed: int) -> Any:
 
 @compiled
 def equal(data: Any, start: int, other: Any, first: int, size: int) -> bool:
-    """Whether as many bytes of two buffers are the same. Without a way out of the loop it takes many bytes at a time."""
+    """Whether `size` bytes of two buffers are equal. Without an exit from the loop, the code compares many bytes at a time."""
     different = 0
     for k in range(size):
         different |= int(data[start + k]) ^ int(other[first + k])
@@ -44,7 +44,7 @@ def equal(data: Any, start: int, other: Any, first: int, size: int) -> bool:
 
 @compiled
 def alike(data: Any, more: Any, start: int, first: int, size: int) -> Any:
-    """Whether two spans of as many bytes hold the same; one that starts behind `data` is of `more`."""
+    """Whether two spans of `size` bytes have the same contents; one that starts beyond `data` is in `more`."""
     base = data.size
     if start < base:
         return equal(data, start, data, first, size) if first < base else equal(data, start, more, first - base, size)
@@ -53,11 +53,11 @@ def alike(data: Any, more: Any, start: int, first: int, size: int) -> Any:
 
 @routine
 def number_spans(data: Any, more: Any, starts: Any, ends: Any, table: Any, numbers: Any, firsts: Any, seed: int) -> int:
-    """Writes the number of each span's content, -1 for a span that starts at -1, and the first span of each number; returns how
-    many numbers there are. They are given in the order of the spans.
+    """Writes the index of each span's content, -1 for a span that starts at -1, and the first span of each index; returns the
+    number of indexes. They are assigned in the order of the spans.
 
-    A span that starts behind `data` is of `more`. `table`, a power of two and at least twice as large as there are spans, is 0.
-    All hashes come first: a processor reads several spans at a time from memory where nothing is decided in between.
+    A span that starts beyond `data` is in `more`. `table` is 0; its size is a power of two and at least twice the number of
+    spans. All hashes are computed first: a processor reads several spans from memory at a time if no decision comes in between.
     """
     count, base, room = 0, data.size, table.size
     for at in range(starts.size):

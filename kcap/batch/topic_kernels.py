@@ -1,7 +1,7 @@
 """The compiled form of `kcap.batch.topics`: each topic of a row once.
 
-In: the topics of a batch's messages, each with its row and side. Out: the topics of each row. Law: as `TopicColumns._laid`, and
-linear in the topics, whatever they are called.
+In: the topics of a batch's messages, each with its row and side. Out: the topics of each row. Law: the result equals that of
+`TopicColumns._laid`; the time is linear in the topics, whatever their names.
 """
 
 from typing import Any
@@ -11,8 +11,8 @@ from kcap.kernels import compiled, home, mixed, routine
 
 @compiled
 def spot(table: Any, start: int, out: Any, name: int, uuid: int, seed: int) -> Any:
-    """Where the table has the row's entry of a name and an id, or the place where it would stand; entries before `start` are
-    those of earlier rows.
+    """Index in the table of the row's entry with a name and an id, or where it would be. Entries before `start` belong to
+    earlier rows.
     """
     place = home(mixed(mixed(seed, name), uuid), table.size)
     while table[place] >= start and (out[0, table[place]] != name or out[1, table[place]] != uuid):
@@ -22,7 +22,7 @@ def spot(table: Any, start: int, out: Any, name: int, uuid: int, seed: int) -> A
 
 @compiled
 def sort(keys: Any, ends: Any, order: Any) -> None:
-    """Writes the places of keys in order, equal ones as they came, and where each key ends among them."""
+    """Writes the indexes of keys in order, equal ones in their original order, and where each key ends among them."""
     low = 0
     for at in range(keys.size):
         ends[keys[at]] += 1
@@ -35,9 +35,9 @@ def sort(keys: Any, ends: Any, order: Any) -> None:
 
 @compiled
 def join(start: int, count: int, name: int, uuid: int, by_name: Any, by_id: Any, table: Any, out: Any, seed: int) -> Any:
-    """Adds a topic with a name and an id to a row whose topics begin at `start`, unless it is there; how many there are then.
+    """Adds a topic with a name and an id to a row whose topics begin at `start`, unless it is there; returns the new number.
 
-    It takes the place of the first entry with one of the two alone.
+    It replaces the first entry that has only one of the two.
     """
     place = spot(table, start, out, name, uuid, seed)
     found = table[place]
@@ -58,7 +58,7 @@ def join(start: int, count: int, name: int, uuid: int, by_name: Any, by_id: Any,
 
 @compiled
 def first(entries: Any, number: int, start: int, found: int) -> None:
-    """Notes that an entry has a name or an id, unless an earlier one of the row has it."""
+    """Stores that an entry has a name or an id, unless an earlier one of the row has it."""
     if entries[0, number] < start or found < entries[0, number]:
         entries[0, number] = found
 
@@ -68,12 +68,12 @@ def topics_of_rows(
     keys: Any, names: Any, ids: Any, ends: Any, order: Any, by_name: Any, by_id: Any, table: Any, out: Any, counts: Any,
     seed: int,
 ) -> int:  # fmt: skip
-    """Writes names and ids of the topics of each row, and how many each row has; returns how many there are.
+    """Writes names and ids of the topics of each row, and how many each row has; returns the total number.
 
-    `keys` is twice the row, and 1 more for a request. `ends` has room for one number a key and is 0; `order` and the two rows
-    of `out` have room for each topic. `by_name` and `by_id` have two rows of a number for each name and id: where the first
-    entry with it stands, and where one stands that has it alone. They and `table`, a power of two and at least twice as large
-    as a row has topics, are -1.
+    `keys` is twice the row, plus 1 for a request. `ends` has room for one number per key and is 0. `order` and the two rows of
+    `out` have room for each topic. `by_name` and `by_id` have two rows with a number for each name and id: the first entry with
+    it, and an entry that has only it. They and `table` are -1; the size of `table` is a power of two and at least twice the
+    number of topics of a row.
     """
     sort(keys, ends, order)
     count, low = 0, 0

@@ -1,7 +1,7 @@
 """Topics of a batch of rows: names and ids of both messages, in wire order (response, then request), each topic once.
 
-In: the two sides of the rows. Out: two list columns of equal shape. Law: an entry has a name, an id, or both; one message's
-name and the other's name with id are the same topic.
+In: the two sides of the rows. Out: two list columns of equal shape. Law: an entry has a name, an id, or both. A name in one
+message, and the same name with an id in the other, are the same topic.
 """
 
 from base64 import urlsafe_b64encode
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     """Row, name and id of topics, a row each."""
 
 TOPIC_NS: Final = 700
-"""Processor time of a topic in Python."""
+"""Processor time of a topic in Python, ns."""
 Pair = tuple[int, int]
 """Index of the name and of the id, -1 for none."""
 
@@ -47,10 +47,10 @@ class TopicColumns:
         row = row_of.take(message)
         cut = row_of[message[beyond(message)]]
         self.cut = grouped(cut[cut >= 0])[0]
-        """Rows of which a message has more topics than these."""
+        """Rows with a message that has more topics than these."""
         waited = [at for at, values in enumerate(messages.carried, messages.count) if values.cut]
         self.left_out = row_of[np.array(waited, np.int64)]
-        """Rows of which a message waited with too many topics."""
+        """Rows with a message that waited with too many topics."""
         (name, self._names), (number, self._ids) = messages.topic_names, messages.topic_ids
         if (row < 0).any():
             used = row >= 0
@@ -71,9 +71,8 @@ class TopicColumns:
         return out[0, :count], out[1, :count], counts
 
     def _laid(self, keys: "Int64s", name: "Int64s", uuid: "Int64s", rows: int) -> "tuple[Int64s, Int64s, Int64s]":
-        """Name and id of each row's topics, equal ones once, and how many each row has. `keys`: twice the row, and 1 more for
-        a request.
-        """
+        """Name and id of each row's topics, each once, and how many each row has. `keys`: twice the row, plus 1 for a
+        request."""
         sort = np.argsort(keys, kind="stable")
         named = (name >= 0) | (uuid >= 0)
         if not named.all():
@@ -93,7 +92,7 @@ class TopicColumns:
         return name, uuid, np.bincount(row, minlength=rows)
 
     def _once(self, topics: "Columns") -> "Columns":
-        """Equal topics further apart, and halves of one topic."""
+        """Merges equal topics that are not adjacent, and halves of one topic."""
         row, name, uuid = topics
         code = (row * (len(self._names) + 1) + name + 1) * (len(self._ids) + 1) + uuid + 1
         topics = topics[:, np.sort(grouped(code)[1])]
@@ -115,12 +114,12 @@ class TopicColumns:
         return [urlsafe_b64encode(uuid)[:22].decode() for uuid in self._ids]
 
     def pairs(self) -> list[tuple[int, str, str]]:
-        """Row, name and id of topics of which one message has both, each once, by the first row that has it."""
+        """Row, name and id of topics that one message gives with both, each once, with the first row that has it."""
         row, name, uuid = self._both
         both = np.flatnonzero((name >= 0) & (uuid >= 0))
         if not len(both):
             return []
-        both = both[np.argsort(row[both], kind="stable")]  # bodies stand in the order in which paths took them
+        both = both[np.argsort(row[both], kind="stable")]  # bodies are in the order in which the two paths took them
         row, name, uuid = row[both], name[both], uuid[both]
         first = np.sort(grouped(name * len(self._ids) + uuid)[1])
         named = zip(row[first].tolist(), name[first].tolist(), uuid[first].tolist())
@@ -136,11 +135,11 @@ class TopicColumns:
         return found
 
     def nameless(self) -> list[str]:
-        """The ids that stand without a name."""
+        """The ids that occur without a name."""
         return [self._id_texts[at] for at in grouped(self._uuid[self._name < 0])[0].tolist()]
 
     def names(self, known: Mapping[str, str] = MappingProxyType({})) -> Array:
-        """The column `topics`; `known` has names of ids that the messages themselves do not name."""
+        """The column `topics`; `known` has names of ids that the messages themselves do not give."""
         texts, name = [name_text(text) for text in self._names], self._name
         alone = name < 0
         if known and alone.any():
@@ -154,7 +153,7 @@ class TopicColumns:
         return self._lists(texts, name)
 
     def ids(self) -> Array:
-        """The column `topic_ids`, as Kafka prints its uuids."""
+        """The column `topic_ids`, in Kafka's notation of uuids."""
         return self._lists(self._id_texts, self._uuid)
 
     def _lists(self, known: list[str], places: "Int64s") -> Array:
@@ -168,13 +167,13 @@ class TopicColumns:
 
 
 def in_rows(some: "Columns", others: "Columns") -> "Columns":
-    """Topics of some rows and of others, in the order of the rows."""
+    """Merges topics of some rows with those of others, in the order of the rows."""
     both = np.concatenate([some, others], axis=1)
     return both[:, np.argsort(both[0], kind="stable")]
 
 
 def whole(rows: list[int], names: list[int], ids: list[int]) -> "NDArray[np.int64]":
-    """Rows, names and ids in which the halves of a topic are one entry."""
+    """Rows, names and ids, with the halves of a topic merged into one entry."""
     out: list[tuple[int, int, int]] = []
     found = RowTopics()
     before = -1
@@ -188,14 +187,14 @@ def whole(rows: list[int], names: list[int], ids: list[int]) -> "NDArray[np.int6
 
 
 class RowTopics:
-    """The topics of one row: an entry of a name or an id alone takes the other half from the first that brings it."""
+    """The topics of one row. An entry with only a name or only an id gets the other half from the first topic that has it."""
 
     def __init__(self) -> None:
         self.pairs: list[Pair] = []
         self._places: dict[Pair, int] = {}
-        """Where an entry stands."""
+        """Entry -> its index."""
         self._first: dict[Pair, int] = {}
-        """A name or an id alone -> where the first entry that has it stands."""
+        """A name or an id alone -> index of the first entry that has it."""
 
     def join(self, name: int, uuid: int) -> None:
         """Adds a topic unless it, or its other half, is there."""

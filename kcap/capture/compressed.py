@@ -1,7 +1,7 @@
-"""Compressed capture files, read as a stream: gzip, bzip2, xz, zstd and lz4, of as many members or frames as there are.
+"""Compressed capture files, read as a stream: gzip, bzip2, xz, zstd and lz4, with any number of members or frames.
 
-In: a `read(n)` of compressed bytes. Out: a `read(n)` of what they say. Law: memory is bounded however well the input
-compresses; a stream that ends early or is damaged gives all that comes before, and says so.
+In: a `read(n)` of compressed bytes. Out: a `read(n)` of decompressed bytes. Law: memory is bounded however well the input
+compresses. A stream that ends early or is damaged gives everything before that point, and reports it.
 """
 
 import bz2
@@ -17,20 +17,20 @@ from kcap.limits import COMPRESSED_READ_BYTES, DECOMPRESS_INPUT_BYTES, XZ_MEMORY
 
 
 class CompressedMember(Protocol):
-    """One gzip member or frame being read."""
+    """The gzip member or frame that is being read."""
 
     errors: tuple[type[Exception], ...]
     """Exceptions that damage raises."""
     ended: bool
     rest: bytes
-    """Input that came after the end, or that waits for the next call."""
+    """Input behind the end of the member, or input for the next call."""
 
     def feed(self, data: bytes, size: int) -> bytes:
-        """About `size` bytes of output, b"" where more input is needed."""
+        """Returns about `size` bytes of output; b"" if more input is needed."""
 
 
 class GzipMember:
-    """RFC 1952."""
+    """A gzip member (RFC 1952)."""
 
     errors: tuple[type[Exception], ...] = (zlib.error,)
 
@@ -50,7 +50,7 @@ STANDARD_ERRORS = OSError, EOFError, lzma.LZMAError, ValueError
 
 
 class BufferedMember:
-    """bzip2, xz and lz4, by libraries that keep unread input themselves."""
+    """bzip2, xz and lz4, whose libraries store unread input themselves."""
 
     def __init__(self, inner: Any, errors: tuple[type[Exception], ...]) -> None:
         self._inner = inner
@@ -66,14 +66,14 @@ class BufferedMember:
 
 
 def lz4_member() -> BufferedMember:
-    """One lz4 frame."""
+    """Makes a reader of one lz4 frame."""
     import lz4.frame
 
     return BufferedMember(lz4.frame.LZ4FrameDecompressor(), (RuntimeError, EOFError))
 
 
 class ZstdMember:
-    """zstd frame. The library has no bound on the output of a call, so the input is given in small pieces."""
+    """A zstd frame. The library does not bound the output of a call, so the input is given in small pieces."""
 
     errors: tuple[type[Exception], ...]
 
@@ -106,7 +106,7 @@ PACKAGES = {"lz4": "lz4", "zstd": "zstandard"}
 
 
 class Decompressed:
-    """`read` for what a compressed file contains."""
+    """`read` for the contents of a compressed file."""
 
     def __init__(self, read: Read, name: str, truncated: Callable[[str, int], None]) -> None:
         self._read = read
@@ -122,10 +122,10 @@ class Decompressed:
         except ImportError:
             raise MissingExtraError(f"{name} files need the package {PACKAGES[name]}") from None
         self._fresh = True
-        """The member has not been given any byte."""
+        """Whether the member has not been given any byte."""
 
     def read(self, size: int) -> bytes:
-        """Up to `size` bytes, b"" at the end."""
+        """Returns up to `size` bytes; b"" at the end."""
         while not self._ready and not self._done:
             self._ready = self._next(size)
         out, self._ready = self._ready[:size], self._ready[size:]

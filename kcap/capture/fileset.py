@@ -1,8 +1,9 @@
 """Several capture files as one capture, in time order.
 
-In: paths. Out: batches of all files merged by packet time, ties by file name; a file's own order is kept even where its time
-goes back. Law: files that do not overlap in time are read one after the other at no extra cost; only those that do are open.
-A file that cannot be read is reported and left out as long as another one can be.
+In: paths. Out: batches of all files merged by packet time, and by file name for equal times. The order within a file is
+preserved, even if its time goes back. Law: files that do not overlap in time are read one after the other at no extra cost;
+only overlapping files are open at the same time. A file that cannot be read is reported and left out if another one can be
+read.
 """
 
 import os
@@ -25,12 +26,12 @@ from kcap.net.packet_cursor import Report
 from kcap.weird import WeirdKind
 
 Order = tuple[int, str, int]
-"""Time, name and index of what comes next from a file."""
+"""Time, name and index of the next packet of a file."""
 EARLIEST = -(1 << 63)
 
 
 class FileSetMember:
-    """One file of the set, at the place up to which it has been handed on."""
+    """One file of the set, with the position up to which its packets were taken."""
 
     def __init__(self, index: int, reader: CaptureFileReader, source: Source) -> None:
         self.index = index
@@ -44,7 +45,7 @@ class FileSetMember:
         self._ordered = False
 
     def fill(self) -> bool:
-        """Whether there is another packet."""
+        """Reads the next batch if needed; returns whether there is another packet."""
         if self.batch is None or self.at >= len(self.batch):
             self.batch, self.at = next(self._batches, None), 0
             self._latest = None
@@ -56,7 +57,7 @@ class FileSetMember:
         return int(self.batch.time_ns[self.at]), self.reader.file.name, self.index
 
     def take(self, until: Order | None) -> PacketBatch:
-        """The packets before the next packet of another file."""
+        """Returns the packets before the next packet of another file."""
         batch, first = self.batch, self.at
         assert batch is not None
         last = len(batch) if until is None else self._run_end(batch, first, until)
@@ -90,22 +91,22 @@ class FileSet:
             more = " (it holds saved tables, which this command does not read)" if tables else ""
             raise CaptureError(f"{', '.join(paths) or 'nothing given'}: no capture file there{more}")
         self.files = [CaptureFile(path, name) for path, name in zip(found, unique_names(found))]
-        """In the order given; an index into this list is a batch's `file`. Unreadable files keep their place."""
+        """In the order given; a batch's `file` is an index into this list. Unreadable files remain in it."""
         self.failed: list[tuple[str, CaptureError]] = []
         self.layouts: dict[int, FileSections] = {}
-        """Per file that was opened: what `PacketSource` needs to read it from the middle."""
+        """For each file that was opened, what `PacketSource` needs to read it from the middle."""
         self.spools: dict[int, Spool] = {}
         """Spilled bytes of inputs that can be read only once."""
         self.keeps = False
         """Whether packets will be re-read."""
         self.large = sum(map(size_of, found)) >= LARGE_BYTES
-        """All of it is so much that compiled loops are sure to pay."""
+        """Whether the files are so large that compiled loops are sure to pay off."""
         self._report = report
         self._jit_after = min(jit_after, JIT_SOON_BYTES) if jit_after is not None and self.large else jit_after
         self._sources: list[Source] = []
-        """Open now."""
+        """The sources that are open."""
         self._begun: dict[int, FileSetMember] = {}
-        """Opened before their turn: the only file of a set, and what can be read only once."""
+        """Members that were opened before their turn: the only file of a set, and inputs that can be read only once."""
         self._waiting: list[Order] = []
         for index in range(len(self.files)):
             self._look(index)
@@ -114,10 +115,10 @@ class FileSet:
             raise error if len(self.failed) == 1 else CaptureError(f"none of {len(found)} files could be read; {error}")
 
     def batches(self) -> Iterator[PacketBatch]:
-        """The packets of all files, once."""
+        """Yields the packets of all files, once."""
         heap: list[tuple[Order, FileSetMember]] = []
         self._decide()
-        # Orders differ at least by their index: members are never compared.
+        # Orders differ at least in their index, so that members are never compared.
         waiting, self._waiting = sorted(self._waiting, reverse=True), []
         try:
             while heap or waiting:
@@ -142,13 +143,13 @@ class FileSet:
             spool.decide(self.keeps)
 
     def close(self) -> None:
-        """Lets all files go; a capture that is read to its end has done so."""
+        """Closes all files. A capture that was read to its end has done so already."""
         for source in self._sources:
             source.close()
         self._sources.clear()
 
     def _look(self, index: int) -> None:
-        """Finds the first packet time of a file, unless it is the only one; a file without packets comes first."""
+        """Finds the first packet time of a file, unless it is the only one. A file without packets comes first."""
         file, first = self.files[index], EARLIEST
         if len(self.files) == 1:
             member = self._start(index)
@@ -189,7 +190,7 @@ class FileSet:
             return None
 
     def _fill(self, member: FileSetMember) -> bool:
-        """Whether the member has more packets; it is closed where it has not."""
+        """Whether the member has more packets; if not, it is closed."""
         try:
             if member.fill():
                 return True
@@ -203,7 +204,7 @@ class FileSet:
         source.close()
 
     def _fail(self, index: int, error: CaptureError) -> None:
-        """Leaves a file out. Raises TooManyOpenError, as what is left would pass for the whole."""
+        """Leaves a file out. Raises TooManyOpenError, since the remaining files would look like the whole capture."""
         if isinstance(error, TooManyOpenError):
             raise error
         file = self.files[index]
@@ -213,12 +214,12 @@ class FileSet:
 
 
 def size_of(path: str) -> int:
-    """Bytes on disk, 0 for what is no file."""
+    """Bytes on disk; 0 for anything that is not a file."""
     return os.path.getsize(path) if os.path.isfile(path) else 0
 
 
 def first_time(source: Source) -> int:
-    """Time of the first packet of a file that can be opened again; closes it."""
+    """Returns the time of the first packet of a file that can be opened again, and closes the file."""
     with closing(source):
         file = CaptureFile(source.path, source.path)
         batch = next(open_reader(source, file, 0, ignore, FIRST_WINDOW_BYTES, None).batches(), None)
@@ -226,11 +227,11 @@ def first_time(source: Source) -> int:
 
 
 def ignore(_kind: WeirdKind, _detail: str, _file: int, _packet: int, _position: int) -> None:
-    """Oddities of the first look at a file are reported when the file is read."""
+    """Ignores an oddity of the first look at a file; it is reported when the file is read."""
 
 
 def as_lists(batch: PacketBatch) -> PacketBatch:
-    """A batch of the compiled readers as the plain ones give it."""
+    """Converts a batch of the compiled readers to the form of the plain ones."""
     arrays: list[Any] = [batch.time_ns, batch.start, batch.captured, batch.wire, batch.position]
     times, starts, captured, wire, positions = (array.tolist() for array in arrays)
     return PacketBatch(batch.file, batch.first_packet, batch.buffer, times, starts, captured, wire, positions, batch.link)

@@ -1,4 +1,4 @@
-"""Files that are no capture kcap reads, by their first bytes: an error names what was given instead of showing hex digits.
+"""Files of formats that kcap does not read, recognised by their first bytes, so that an error can name the format.
 
 Out: magic -> name. Sources: the readers of Wireshark's wiretap, the formats' own specifications.
 """
@@ -28,21 +28,23 @@ FOREIGN: Final[dict[bytes, str]] = {
     b"%PDF": "a PDF document",
     b"<?xml": "an XML document (PDML?)",
 }  # fmt: skip
-"""First bytes -> name of a format that is not read. Longer magics than the bytes that are looked at cannot match."""
+"""First bytes -> name of a format that is not read. No magic is longer than the bytes that are compared."""
 ERF_TYPES: Final = range(1, 49)
 """Types of ERF records, without the bit for extension headers (Endace, ERF Types Reference Guide)."""
 ERF_META: Final = 27
-"""The type of provenance records: those that a program writes before the first packet may have no time."""
+"""The type of provenance records. Those that a program writes before the first packet may have no time."""
 ERF_RECORD: Final = 16
-"""Bytes of a record's header."""
+"""Bytes of a record header."""
 ERF_SINCE: Final = 915_148_800
-"""The format is of 1999: no record is older, in seconds since the epoch."""
+"""The format dates from 1999: no record is older, in seconds since the epoch."""
 
 
 def foreign(head: bytes) -> str | None:
-    """The name of a format that is not read, by the first bytes of a file; ERF has no magic, but a header of its own."""
+    """Returns the name of a format that is not read, from the first bytes of a file. ERF has no magic, but a header with known
+    values.
+    """
     found = next((name for magic, name in FOREIGN.items() if head.startswith(magic)), None)
-    if found is None and len(head) >= ERF_RECORD and 0 in head:  # no text has a zero; a record's counter of losses is zero
+    if found is None and len(head) >= ERF_RECORD and 0 in head:  # no text has a zero; a record's loss counter is zero
         seconds, size = int.from_bytes(head[4:8], "little"), int.from_bytes(head[10:12], "big")
         kind, timeless = head[8] & 0x7F, not any(head[:8])
         if (seconds >= ERF_SINCE or (timeless and kind == ERF_META)) and kind in ERF_TYPES and size >= ERF_RECORD:

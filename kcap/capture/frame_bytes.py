@@ -1,7 +1,8 @@
 """Reads the bytes of an exchange again, from the positions in its row.
 
-In: a row of `exchanges`, the files it was read from. Out: both frames with their packets. Law: the same bytes as a second pass
-over the capture gives (`kcap.capture.frame_reader`); each byte of a frame belongs to the packet that brought it first.
+In: a row of `exchanges` and the files from which it was made. Out: both frames with their packets. Law: the bytes equal those
+that a second pass over the capture gives (`kcap.capture.frame_reader`). Each byte of a frame belongs to the packet that carried
+it first.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,12 +23,12 @@ SIDES = ("request", "response")
 
 
 class PacketSpan(NamedTuple):
-    """Bytes of a frame that came with one packet."""
+    """Bytes of a frame that one packet carried."""
 
     start: int
     end: int
     packet: int
-    """Number within the file, as Wireshark shows it."""
+    """Packet number within the file, as in Wireshark."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,16 +38,16 @@ class FrameBytes:
     row: dict[str, Any]
     """Every column of `exchanges`."""
     request: bytes = b""
-    """With the 4-byte length prefix; empty where it was not retained."""
+    """The request with its 4-byte length prefix; empty if it was not retained."""
     response: bytes = b""
     request_packets: list[Packet] = field(default_factory=list)
     response_packets: list[Packet] = field(default_factory=list)
     spans: dict[str, list[PacketSpan]] = field(default_factory=dict)
-    """Side -> which packet brought which bytes, without gaps, in the order of the bytes."""
+    """Side -> which packet carried which bytes, without gaps, in the order of the bytes."""
 
 
 def frame(row: Mapping[str, Any], side: str, reader: Reader, numbers: Mapping[str, int]) -> bytes:
-    """The bytes of one frame of a row alone; `numbers`: name of a file -> its place among those of `reader`."""
+    """Returns the bytes of one frame of a row. `numbers` maps the name of a file to its index among those of `reader`."""
     return reader.frame(location_of(row, side, numbers))
 
 
@@ -57,7 +58,7 @@ def read(
     spools: Any,
     plaintext: Callable[[], PlaintextStore | None] | None = None,
 ) -> FrameBytes:
-    """Both frames of a row; `plaintext` decrypts the capture's TLS connections once more."""
+    """Returns both frames of a row. `plaintext` decrypts the capture's TLS connections again."""
     source = PacketSource(files, layouts, spools)
     reader = Reader(source, plaintext)
     numbers = {file.name: at for at, file in enumerate(files)}
@@ -76,7 +77,7 @@ def read(
 
 
 def _numbers(source: PacketSource, place: FrameLocation, pieces: Sequence[Piece]) -> list[int]:
-    """For each piece the number of packets in the file between the first packet that was read and its own."""
+    """For each piece, the number of packets in the file between the first packet that was read and the piece's packet."""
     if place.file is None or len(pieces) == 1:
         return [0] * len(pieces)
     times: list[int] = []
@@ -94,7 +95,7 @@ def _numbers(source: PacketSource, place: FrameLocation, pieces: Sequence[Piece]
 
 
 def _spans(pieces: Sequence[Piece], start: int, size: int, first: int | None, numbers: Sequence[int]) -> list[PacketSpan]:
-    """Which packet brought which bytes of a frame."""
+    """Which packet carried which bytes of a frame."""
     owner = [-1] * size
     for at in range(len(pieces) - 1, -1, -1):
         offset, data, _ = pieces[at]

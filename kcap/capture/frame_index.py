@@ -1,7 +1,7 @@
-"""Which packets of a file carry the bytes of a direction: frames whose packets lie among those of others are read by place.
+"""Index of the packets that carry each direction's bytes, for frames whose packets are interleaved with many others.
 
-In: stretches of files. Out: the bytes of a direction from one place of a file to another. Law: no part of a file is read twice
-to learn this, and memory does not grow with the file: what is known of each packet with data is in an unnamed file, sorted by
+In: ranges of files. Out: the bytes of a direction from one position of a file to another. Law: no part of a file is read twice
+to build the index, and memory does not grow with the file: the entry of each packet with data is in an unnamed file, sorted by
 direction.
 """
 
@@ -34,29 +34,32 @@ if TYPE_CHECKING:
 ENTRY = np.dtype(
     [("flow", "<u8"), ("position", "<i8"), ("time_ns", "<i8"), ("payload", "<i8"), ("seq", "<u4"), ("captured", "<u4")]
 )
-"""A packet with data; its payload is at a place of the file, or of a datagram that came in fragments at the inverse of a place
-of the index's own file."""
+"""A packet with data. Its payload is at a position of the file. For a reassembled datagram, it is in the index's own file, and
+the position is stored as its bitwise inverse.
+"""
 NO_ENTRIES = np.empty(0, ENTRY)
 FACTOR = SystemRandom().getrandbits(64) | 1
-"""Made anew by each process, so that addresses with equal sums cannot be chosen."""
+"""Chosen anew by each process, so that addresses with equal sums cannot be crafted."""
 SEQ, CAPTURED, LENGTH, PAYLOAD = (NAMES.index(name) for name in ("seq", "captured", "length", "payload"))
 
 
 class IndexRun(NamedTuple):
-    """Entries of all packets with data from one place of a file to another."""
+    """Entries of all packets with data from one position of a file to another."""
 
     first: int
     last: int
-    """Positions of packets; nothing is unknown in front of a run that begins behind the last one."""
+    """Positions of the first and last packets. If another run begins right behind `last`, there are no unknown packets between
+    the two.
+    """
     at: int
-    """Place in the index's own file."""
+    """Position in the index's own file."""
     packets: int
     marks: list[tuple[int, int]]
-    """Direction and position of each INDEX_READ_PACKETS-th entry; they are sorted by these."""
+    """Direction and position of every INDEX_READ_PACKETS-th entry; entries are sorted by these."""
 
 
 class IndexedPiece(NamedTuple):
-    """Payload of a packet, or of several that follow one another."""
+    """Payload of one packet, or of several consecutive ones."""
 
     seq: int
     data: bytes | memoryview
@@ -64,20 +67,20 @@ class IndexedPiece(NamedTuple):
 
 
 class FrameIndex:
-    """The packets with data of those parts of a capture's files that were requested."""
+    """The packets with data of the requested parts of a capture's files."""
 
     def __init__(self, source: PacketSource) -> None:
         self._source = source
         self._runs: dict[int, list[IndexRun]] = {}
-        """Of each file, in order; they do not overlap."""
+        """The runs of each file, in order and without overlap."""
         self._scratch = tempfile.TemporaryFile(prefix="kcap-", buffering=0)  # noqa: SIM115 - it lives as long as the index
         finalize(self, self._scratch.close)
         self._end = 0
         self._fragmented: set[int] = set()
 
     def covers(self, file: int, low: int, high: int) -> bool:
-        """Reads what is not known yet between two packets; whether all of it is: not where datagrams came in fragments that lie
-        on both sides of an end.
+        """Reads the parts between two packets that are not indexed yet. Returns whether all of it is indexed; it cannot be if
+        fragments of a datagram lie on both sides of an end.
         """
         if file in self._fragmented:
             return False
@@ -91,7 +94,7 @@ class FrameIndex:
         return file not in self._fragmented
 
     def pieces(self, file: int, flow: bytes, low: int, high: int) -> Iterator[IndexedPiece]:
-        """What packets of a direction carry, in the order of the file."""
+        """Yields the payloads of packets of a direction, in the order of the file."""
         have, data = 0, b""
         for some in self._entries(file, flow, low, high):
             places = some["payload"].tolist()
@@ -106,8 +109,9 @@ class FrameIndex:
                 yield IndexedPiece(seq, data[place - have : place - have + size], time)
 
     def joined(self, file: int, places: Sequence["FrameLocation"]) -> list[list[IndexedPiece]]:
-        """The same for several frames, read in the order of the file: what came at the time of a frame's first byte, and what
-        did not, is one piece each. Nothing for a frame whose packets do not follow one another in the stream.
+        """The same for several frames, read in the order of the file. Consecutive packets that came at the time of a frame's
+        first byte are one piece, and so are consecutive others. Empty for a frame whose packets are not consecutive in the
+        stream.
         """
         pieces: list[list[IndexedPiece]] = [[] for _ in places]
         chosen: list[tuple[int, Entries]] = []
@@ -132,7 +136,7 @@ class FrameIndex:
         return pieces
 
     def _content(self, file: int, entries: "Entries") -> memoryview:
-        """The payloads of packets, one behind the other; nothing where the file lacks some."""
+        """The concatenated payloads of packets; empty if the file lacks some of them."""
         sizes = entries["captured"].astype(np.int64)
         content = memoryview(bytearray(int(sizes.sum())))
         order = np.argsort(entries["payload"], kind="stable")
@@ -155,7 +159,7 @@ class FrameIndex:
         return runs[begin : bisect_right(runs, high, key=attrgetter("first"))]
 
     def _entries(self, file: int, flow: bytes, low: int, high: int) -> Iterator["Entries"]:
-        """Those of a direction between two places, some at a time."""
+        """Yields the entries of a direction between two positions, some at a time."""
         wanted = sum_of(flow)
         for run in self._among(file, low, high):
             begin = max(bisect_left(run.marks, (wanted, low)) - 1, 0)
@@ -173,7 +177,7 @@ class FrameIndex:
         return os.pread(self._scratch.fileno(), size, at)
 
     def _store(self, data: Any) -> int:
-        """Appends to the index's file; where."""
+        """Appends data to the index's file; returns its position."""
         at = self._end
         with memoryview(data).cast("B") as view:
             while self._end < at + len(view):
@@ -199,7 +203,7 @@ class FrameIndex:
             self._fragmented.add(file)
 
     def _add(self, file: int, first: int, last: int, waiting: list["Entries"]) -> None:
-        """One more run; neighbours of its size are joined with it, so that there are not many."""
+        """Adds a run. It is joined with neighbours of similar size, so that there are few runs."""
         runs, run = self._runs[file], self._written(first, last, waiting)
         at = bisect_left(runs, first, key=attrgetter("first"))
         while at and self._joins(runs[at - 1], run, smaller=runs[at - 1]):
@@ -218,7 +222,7 @@ class FrameIndex:
         return self._written(one.first, other.last, [self._of_run(run, 0, run.packets) for run in (one, other)])
 
     def _written(self, first: int, last: int, parts: list["Entries"]) -> IndexRun:
-        """A run of entries that are in the order of the file."""
+        """Writes entries that are in the order of the file; returns their run."""
         entries = np.concatenate([NO_ENTRIES, *parts])
         entries = entries[np.argsort(entries["flow"], kind="stable")]
         marked = entries[::INDEX_READ_PACKETS]
@@ -226,7 +230,7 @@ class FrameIndex:
         return IndexRun(first, last, self._store(entries.tobytes()), len(entries), marks)
 
     def _entries_of(self, base: int, batch: PacketBatch, parser: SegmentParser) -> "Entries":
-        """Those of a batch whose buffer begins at `base` of the file."""
+        """The entries of a batch whose buffer begins at `base` in the file."""
         found = parser.columns(batch)
         if isinstance(found, SegmentBatch):
             base += min((place for at, place in enumerate(found.payload) if at not in found.buffers), default=0)
@@ -245,7 +249,7 @@ class FrameIndex:
 
 
 def sum_of(flow: bytes) -> int:
-    """What stands for a direction in the index: another one has the same by chance alone."""
+    """A hash that represents a direction in the index. Two directions have the same one only by coincidence."""
     total = len(flow)
     for byte in flow:
         total = (total * FACTOR + byte) & (1 << 64) - 1

@@ -1,7 +1,7 @@
-"""A frame laid out of what its packets carry, by their places in the stream.
+"""Assembles a frame from the payloads of its packets, by their offsets in the stream.
 
-In: pieces of a stream, in the order of the file. Out: where the frame begins, and its bytes up to the first one that is
-missing. Law: the first copy of a byte counts; memory follows the frame's size, not how many packets carried it.
+In: pieces of a stream, in the order of the file. Out: where the frame begins, and its bytes up to the first missing one. Law:
+the first copy of a byte counts. Memory depends on the frame's size, not on the number of packets that carried it.
 """
 
 from array import array
@@ -15,28 +15,28 @@ if TYPE_CHECKING:
     from kcap.capture.frame_location import FrameLocation
 
 TAKEN, BEGINS = b"\1", b"\2"
-"""Marks of a byte that is there, and of one that came at the time of the frame's first one."""
+"""Marks of a byte that is present, and of one that came at the time of the frame's first byte."""
 
 
 class FrameLayout:
-    """The bytes around a frame: joined for as long as they come in order, then at their places, with a mark for each."""
+    """The bytes around a frame: appended while they come in order, then written to their offsets, with a mark for each."""
 
     def __init__(self, place: "FrameLocation", room: int) -> None:
-        """`room`: as many bytes as all packets have."""
+        """`room`: total number of bytes of all packets."""
         self._place = place
         self._reach = min(place.size, room) + SEGMENT_BYTES_MAX
-        """The packet that comes first gives the frame some bytes: all others are this near to its first byte."""
+        """The first packet carries some bytes of the frame, so all others are at most this far from its first byte."""
         self._base: int | None = None
-        """Place in the stream of the first piece."""
+        """Offset in the stream of the first piece."""
         self._joined = bytearray()
         self._begins = array("q")
-        """First byte and end of each part of these that came at the time of the frame's first byte."""
+        """Start and end of each part of these bytes that came at the time of the frame's first byte."""
         self._spread: tuple[mmap, mmap] | None = None
-        """Bytes and marks, the first piece's in the middle; they cost memory where they are written."""
+        """Bytes and marks, with the first piece in the middle. Only written parts take memory."""
         self._low, self._end = self._reach, 0
 
     def add(self, offset: int, data: bytes | memoryview, time_ns: int) -> None:
-        """A piece by its place in the stream."""
+        """Adds a piece at its offset in the stream."""
         if self._base is None:
             self._base = offset
         at, first = offset - self._base, time_ns == self._place.first_ns
@@ -53,7 +53,7 @@ class FrameLayout:
             self._lay(at + self._reach, data, BEGINS if first else TAKEN)
 
     def _lay(self, at: int, data: bytes | memoryview, mark: bytes) -> None:
-        """A piece by its place in the layout, which is not the next one."""
+        """Writes a piece at its offset in the layout, which is not the next one."""
         if self._spread is None:
             self._spread = blank(2 * self._reach), blank(2 * self._reach)
             self._end = self._reach + min(self._reach, len(self._joined))
@@ -76,7 +76,7 @@ class FrameLayout:
         self._low, self._end = min(self._low, at), max(self._end, end)
 
     def found(self, behind: int = 0) -> tuple[int, bytes]:
-        """Where the frame begins in the stream, and its bytes from `behind` on; none where it is not there."""
+        """Returns where the frame begins in the stream, and its bytes from `behind` on; no bytes if the frame is not found."""
         place, low = self._place, 0
         data: bytearray | mmap = self._joined
         end = len(self._joined)
@@ -96,14 +96,14 @@ class FrameLayout:
             return base + start, bytes(view[start + behind : stop])
 
     def _may_begin(self, at: int) -> bool:
-        """Whether a byte came at the time of the frame's first one."""
+        """Whether a byte came at the time of the frame's first byte."""
         if self._spread is not None:
             return self._spread[1][at] == BEGINS[0]
         return bisect_right(self._begins, at) % 2 == 1
 
 
 def blank(size: int) -> mmap:
-    """Memory that is taken as it is written."""
+    """Zeroed memory, which is allocated as it is written."""
     try:
         return mmap(-1, size, MAP_PRIVATE | MAP_ANONYMOUS)
     except OSError as error:

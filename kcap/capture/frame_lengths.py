@@ -1,7 +1,7 @@
-"""Lengths of packets on the wire, kept while a capture is read: Wireshark's `frame.len`.
+"""Lengths of packets on the wire, stored while a capture is read: Wireshark's `frame.len`.
 
-In: batches of packets. Out: the length of a packet by its file and number. Law: a packet takes 4 bytes of a temporary file,
-a batch 16 bytes of memory; only what asks for lengths pays for them.
+In: batches of packets. Out: the length of a packet by its file and number. Law: a packet takes 4 bytes of a temporary file, and
+a batch 16 bytes of memory. Lengths are stored only if they are requested.
 """
 
 import tempfile
@@ -14,7 +14,7 @@ import numpy as np
 from kcap.model import PacketBatch
 
 WIDTH: Final = 4
-"""Bytes of a length: no packet is longer than 2 ** 31."""
+"""Bytes of a length: no packet is longer than 2 ** 31 bytes."""
 
 
 class FrameLengths:
@@ -26,21 +26,21 @@ class FrameLengths:
         self._first: dict[int, array[int]] = {}
         """File -> number of the first packet of each batch."""
         self._starts: dict[int, array[int]] = {}
-        """File -> where the lengths of each batch begin."""
+        """File -> position of the lengths of each batch."""
 
     def take(self, packets: PacketBatch) -> None:
-        """Keeps the lengths of a batch."""
+        """Stores the lengths of a batch."""
         self._first.setdefault(packets.file, array("q")).append(packets.first_packet)
         self._starts.setdefault(packets.file, array("q")).append(self._end)
         self._kept.seek(self._end)
         self._end += self._kept.write(np.asarray(packets.wire, np.dtype("<i4")).tobytes())
 
     def close(self) -> None:
-        """Gives back the temporary file."""
+        """Closes the temporary file."""
         self._kept.close()
 
     def of(self, file: int, packet: int) -> int:
-        """Bytes of a packet on the wire; it was read."""
+        """Length on the wire, in bytes, of a packet that was read."""
         batch = bisect_right(self._first[file], packet) - 1
         self._kept.seek(self._starts[file][batch] + WIDTH * (packet - self._first[file][batch]))
         return int.from_bytes(self._kept.read(WIDTH), "little")

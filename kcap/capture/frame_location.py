@@ -1,8 +1,8 @@
-"""Where a frame is in its file, as the row of its exchange says.
+"""Where a frame is in its file, according to the row of its exchange.
 
-In: a row as the analyzer decided it, or one of the table `exchanges`. Out: its file, the positions of its packets, its
-direction and how it begins. Law: both rows of an exchange give the same; a frame that goes over from one file to the next, or
-of which a place is not known, is in no file.
+In: a row as the analyzer decided it, or a row of the table `exchanges`. Out: its file, the positions of its packets, its
+direction and its first bytes. Law: both rows of an exchange give the same. A frame that continues in the next file, or of which
+a position is not known, is in no file.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,32 +21,32 @@ FramePlace = tuple[int | None, bytes, int, int]
 
 @dataclass(frozen=True, slots=True)
 class FrameLocation:
-    """Where a frame is, and how it begins."""
+    """Where a frame is, and its first bytes."""
 
     file: int | None
-    """Index of the file; None where the frame cannot be read again."""
+    """Index of the file; None if the frame cannot be read again."""
     flow: bytes
     """Flow key of the packets that carry it."""
     low: int
     high: int
     """Positions of its first and its last packet."""
     size: int
-    """Bytes with the length prefix."""
+    """Bytes, with the length prefix."""
     head: bytes
-    """The first bytes, as far as the row has them."""
+    """The first bytes, as far as the row determines them."""
     first_ns: int | None
-    """When the first byte passed."""
+    """Time of the first byte, ns."""
     tls: bool = False
-    """Its bytes are plaintext of TLS."""
+    """Whether its bytes are plaintext of TLS."""
 
     @property
     def where(self) -> FramePlace:
-        """Where the packets are that carry it."""
+        """Where the packets that carry it are."""
         return self.file, self.flow, self.low, self.high
 
 
 def location(batch: "RowBatch", at: int, side: str) -> FrameLocation:
-    """Where the `request` or the `response` of a decided exchange is."""
+    """The location of the `request` or the `response` of a decided exchange."""
     row: Sequence[Any] = batch.rows[at]
     identity = batch.identities[int(str(row[0]))]
     flow = _flow(side, identity.client_ip, identity.client_port, identity.server_ip, identity.server_port)
@@ -61,7 +61,7 @@ def location(batch: "RowBatch", at: int, side: str) -> FrameLocation:
 
 
 def location_of(row: Mapping[str, Any], side: str, files: Mapping[str, int]) -> FrameLocation:
-    """The same of a row of `exchanges`. `files`: name of a file -> its index."""
+    """The same for a row of `exchanges`. `files` maps the name of a file to its index."""
     size, low, high = row[f"{side}_bytes"], row[f"{side}_pos"], row[f"{side}_end_pos"]
     whole = None not in (size, low, high, row[f"{side}_first_packet"]) and row[f"{side}_last_capture"] is None
     file = files.get(row["capture" if side == "request" else "response_capture"]) if whole else None
@@ -77,7 +77,7 @@ def _flow(side: str, *ends: Any) -> bytes:
 
 
 def _head(side: str, size: int | None, api_key: int | None, api_version: int | None, correlation_id: int | None) -> bytes:
-    """How a frame begins: its length prefix; API and version of a request; the correlation id (RequestHeader.json)."""
+    """The first bytes of a frame: its length prefix; API and version of a request; the correlation id (RequestHeader.json)."""
     if size is None:
         return b""
     head = (size - 4 & 0xFFFFFFFF).to_bytes(4, "big")

@@ -1,7 +1,7 @@
-"""Frames again: from the packets that carried them.
+"""Reads frames again, from the packets that carried them.
 
-In: where a frame is, as its row tells. Out: its packets and its bytes. Law: what is given is what the first reading gave;
-nothing where the file cannot be read twice or the frame goes over from one file to the next.
+In: where a frame is, according to its row. Out: its packets and its bytes. Law: the result equals that of the first reading. It
+is empty if the file cannot be read twice or the frame continues in the next file.
 """
 
 from array import array
@@ -29,38 +29,39 @@ if TYPE_CHECKING:
     from kcap.capture.frame_index import FrameIndex, IndexedPiece
 
 Piece = tuple[int, bytes, Packet]
-"""Place in the stream, counted from the first piece, payload, and the packet that carries it."""
+"""Offset in the stream from the first piece, payload, and the packet that carries it."""
 
 
 class FrameReader:
-    """Frames of a capture read again from its files."""
+    """Reads frames of a capture again from its files."""
 
     def __init__(self, source: PacketSource, plaintext: Callable[[], PlaintextStore | None] | None = None) -> None:
-        """`plaintext` decrypts the capture's TLS connections once more; it is called for the first frame of one of these."""
+        """`plaintext` decrypts the capture's TLS connections again. It is called for the first frame of such a connection."""
         self._source = source
         self._plaintext = plaintext
         self._store: PlaintextStore | None = None
         self._fragmented: dict[int, FragmentIndex] = {}
-        """Of files where datagrams came in fragments."""
+        """Indexes of the files with fragmented datagrams."""
         self._index: FrameIndex | None = None
         self._no_room = False
-        """The index could not be written."""
+        """Whether the index could not be written."""
         self._spanned = self._given = 0
-        """Bytes of files that were read for a single frame each, and bytes of frames."""
+        """Bytes of files that were read for a single frame each, and bytes of all frames that were returned."""
         self._ahead: dict[FramePlace, list[IndexedPiece]] = {}
-        """What packets carry of frames that come next."""
+        """Payloads of frames that are requested next."""
 
     def packets(self, place: FrameLocation) -> tuple[list[Packet], bytes]:
-        """The packets that gave a frame its bytes, and the bytes as far as they were captured without a break.
+        """The packets that carried a frame, and the frame's contiguous captured bytes.
 
-        Nothing where the file cannot be read twice, or the frame goes over from one file to the next.
+        Empty if the file cannot be read twice or the frame continues in the next file.
         """
         return cut_out(self.pieces(place), place)
 
     def frame(self, place: FrameLocation, behind: int = 0) -> bytes:
-        """The bytes of a frame alone, from `behind` on, which costs less than with its packets.
+        """The bytes of a frame from `behind` on. This costs less than reading its packets too.
 
-        Law: frames cost readings in proportion to their bytes, or one reading of the file, even if each lies across all others.
+        Law: the cost of reading frames is proportional to their bytes, or is that of one reading of the file, even if each
+        frame spans all the others.
         """
         if place.file is None:
             return b""
@@ -74,7 +75,7 @@ class FrameReader:
         return found
 
     def ahead(self, batch: "RowBatch", following: Sequence[tuple[int, str]]) -> None:
-        """Reads those frames of a batch, rows and sides, that lie across others, all together; `frame` gives them next."""
+        """Reads the frames of a batch, given as row and side, that span others, all together. `frame` returns them next."""
         self._ahead.clear()
         of_file = defaultdict[int, list[FrameLocation]](list)
         for at, side in following:
@@ -89,13 +90,13 @@ class FrameReader:
         self._ahead.update(zip((place.where for place in places), index.joined(file, places)))
 
     def _is_near(self, place: FrameLocation) -> bool:
-        """Whether a frame is read with what lies between its packets: such readings are in proportion to what they give."""
+        """Whether a frame is read together with everything between its packets, since that is not much more than the frame."""
         span = place.high - place.low
         most = READ_WINDOW_BYTES + FRAME_SPAN_FACTOR * (self._given + min(span, place.size))
         return self._no_room or bool(self._spanned + span <= most)
 
     def _by_itself(self, place: FrameLocation, behind: int) -> bytes | None:
-        """A frame, by what lies from its first to its last packet; None where datagrams began before that."""
+        """Reads a frame from the range of its first to its last packet; None if datagrams began before that range."""
         self._spanned += place.high - place.low
         layout, parser = FrameLayout(place, place.high - place.low), SegmentParser(ignore)
         for offset, data, batch, at in self._pieces(place, parser):
@@ -103,7 +104,7 @@ class FrameReader:
         return None if parser.fragments.datagrams else layout.found(behind)[1]
 
     def _by_index(self, place: FrameLocation, file: int, behind: int) -> bytes | None:
-        """A frame, by its own packets; None where these cannot be looked up."""
+        """Reads a frame from its own packets; None if these are not indexed."""
         layout = FrameLayout(place, place.high - place.low)
 
         def look_up(index: "FrameIndex") -> None:
@@ -116,7 +117,7 @@ class FrameReader:
         return layout.found(behind)[1]
 
     def _with_index(self, file: int, low: int, high: int, use: Callable[["FrameIndex"], None]) -> bool:
-        """Uses the index, with all packets between two places of a file; False where these cannot be looked up."""
+        """Calls `use` with the index of all packets between two positions of a file; False if these cannot be indexed."""
         try:
             if self._index is None:
                 from kcap.capture.frame_index import FrameIndex
@@ -130,7 +131,7 @@ class FrameReader:
         return False
 
     def _of_pieces(self, place: FrameLocation, behind: int) -> bytes:
-        """A frame, by all that is known of its packets; each piece is let go as it is laid out."""
+        """Reads a frame from its packets; the memory of each piece is released as it is added to the layout."""
         pieces = self.pieces(place, whole=False)[::-1]
         layout = FrameLayout(place, sum(len(data) for _, data, _ in pieces))
         while pieces:
@@ -139,7 +140,7 @@ class FrameReader:
         return layout.found(behind)[1]
 
     def pieces(self, place: FrameLocation, *, whole: bool = True) -> list["Piece"]:
-        """What the packets of a frame's direction carry, in the order of the file; `whole`: with the bytes of these packets."""
+        """The payloads of packets of the frame's direction, in file order; with `whole`, with the bytes of these packets."""
         if place.file is None:
             return []
         if place.tls:
@@ -167,7 +168,7 @@ class FrameReader:
     def _pieces(
         self, place: FrameLocation, parser: SegmentParser
     ) -> Iterator[tuple[int, bytes | memoryview, PacketBatch, int]]:
-        """Those of a frame, each with its packet's batch and place in it; the parser has what it read of earlier datagrams."""
+        """Yields the payloads of a frame, each with its packet's batch and index. The parser has earlier fragments."""
         base: int | None = None
         for batch in () if place.file is None else self._source.batches(place.file, place.low, place.high):
             found = parser.columns(batch)
@@ -182,7 +183,7 @@ class FrameReader:
                 yield signed32(seq - base), data, batch, int(segments.packet[entry]) - batch.first_packet
 
     def _decrypted(self, place: FrameLocation, file: int) -> list["Piece"]:
-        """As `pieces`, of a connection that was decrypted: what the packets carry is plaintext."""
+        """As `pieces`, for a connection that was decrypted: the pieces are plaintext."""
         if self._store is None and self._plaintext is not None:
             self._store = self._plaintext()
         found = [] if self._store is None else self._store.between(place.flow, file, place.low or 0, place.high or 0)
@@ -196,9 +197,8 @@ class FrameReader:
 
 
 class FragmentIndex(FragmentTable):
-    """Which packets of a file carry the datagrams that came in IP fragments: a frame's first packet is the one that completes
-    its datagram, of which earlier packets carry the rest. A fragment takes 8 bytes, and a datagram 16.
-    """
+    """Index of the packets that carry datagrams in IP fragments. The first packet of a frame may be one that completes a
+    datagram, whose other fragments are in earlier packets. A fragment takes 8 bytes, and a datagram 16."""
 
     def __init__(self, source: PacketSource, file: int) -> None:
         """Reads the file once."""
@@ -213,7 +213,7 @@ class FragmentIndex(FragmentTable):
     def add(
         self, key: Hashable, offset: int, more: bool, data: bytes, size: int, place: FragmentPlace, report: Report
     ) -> tuple[bytes, int] | None:
-        """As of any table; notes which packets carried what is completed."""
+        """As `FragmentTable.add`; also stores which packets carried a datagram that is completed."""
         whole = super().add(key, offset, more, data, size, place, report)
         if key in self.datagrams:
             self._open.setdefault(key, array("q")).append(place.position)
@@ -228,9 +228,9 @@ class FragmentIndex(FragmentTable):
         super()._give_up(key, kind, report)
 
     def before(self, low: int, high: int) -> list[tuple[int, int]]:
-        """Positions, from and to, of the packets before `low` that carry what is completed from `low` to `high`.
+        """Position ranges of the packets before `low` that carry fragments of datagrams completed between `low` and `high`.
 
-        Those near to each other are read together; what lies between others is not read: it may be the whole file.
+        Packets near each other are in one range. What lies between ranges is not read, since it may be the whole file.
         """
         first, last = bisect_left(self._completed, low), bisect_right(self._completed, high)
         if first == last:
@@ -254,7 +254,7 @@ def lay(layout: FrameLayout, pieces: Iterable["IndexedPiece"]) -> None:
 
 
 def packet_of(batch: PacketBatch, at: int, *, whole: bool = True) -> Packet:
-    """Entry `at` of a batch, without its bytes where they are not asked for as a `whole`."""
+    """Entry `at` of a batch; with its bytes if `whole`."""
     start = batch.start[at]
     link = batch.link if isinstance(batch.link, int) else batch.link[at]
     data = bytes(batch.buffer[start : start + batch.captured[at]]) if whole else b""
@@ -262,16 +262,16 @@ def packet_of(batch: PacketBatch, at: int, *, whole: bool = True) -> Packet:
 
 
 def cut_out(pieces: Sequence[Piece], place: FrameLocation) -> tuple[list[Packet], bytes]:
-    """The packets of a frame and its bytes."""
+    """The packets of a frame, and its bytes."""
     start, data = laid(pieces, place)
     stop = start + place.size
     return [p for offset, part, p in pieces if data and offset < stop and offset + len(part) > start], data
 
 
 def laid(pieces: Sequence[Piece], place: FrameLocation) -> tuple[int, bytes]:
-    """Lays pieces of a stream by their offsets, first copies first, and finds the frame in them by its first bytes.
+    """Puts pieces of a stream at their offsets, where first copies win, and finds the frame in them by its first bytes.
 
-    Where it begins, and its bytes; none where it is not there.
+    Returns where it begins and its bytes; no bytes if it is not found.
     """
     layout = FrameLayout(place, sum(len(data) for _, data, _ in pieces))
     for offset, data, packet in pieces:

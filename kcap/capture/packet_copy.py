@@ -1,8 +1,8 @@
-"""Packets of captures into a new file: what the packets are, and what pcapng says of them and of their interfaces.
+"""Copies packets of captures into a new file, with what pcapng has on them and their interfaces.
 
-In: batches as the readers give them, places in them. Out: bytes on a stream. Law: what is written reads back the same, to the
-nanosecond: bytes, lengths, link types, and from pcapng to pcapng interfaces, comments, names and secrets. pcap has room for one
-link type and for nothing else.
+In: batches as the readers give them, and indexes in them. Out: bytes on a stream. Law: what is written reads back the same, to
+the nanosecond: bytes, lengths and link types, and from pcapng to pcapng also interfaces, comments, names and secrets. A pcap
+file can hold one link type and nothing else.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,7 +25,7 @@ COMPRESSED: Final = (".gz", ".zst", ".lz4")
 
 @dataclass(slots=True)
 class Origin:
-    """Where packets come from: a file, the sections that were met in it, and what it says beside its packets."""
+    """Where packets come from: a file, the sections found in it, and its pcapng annotations."""
 
     file: CaptureFile
     sections: FileSections
@@ -40,10 +40,10 @@ def place(batch: PacketBatch, at: int) -> tuple[int, bytes, int, int]:
 
 
 class PcapCopy:
-    """Into a pcap file, of the first packet's link type."""
+    """Writes a pcap file with the first packet's link type."""
 
     tells_drops = False
-    """There is no place for it."""
+    """The format has no field for them."""
 
     def __init__(self, stream: PacketStream, origins: Sequence[Origin]) -> None:
         self._stream = stream
@@ -53,7 +53,7 @@ class PcapCopy:
         self.packets = 0
 
     def write(self, batch: PacketBatch, at: int, data: bytes | None = None) -> None:
-        """Raises OutputError for a second link type."""
+        """Writes a packet. Raises OutputError for a second link type."""
         time_ns, bytes_, wire, link = place(batch, at)
         if self._writer is None:
             self._writer = PcapWriter(self._stream, link, self._snaplen)
@@ -61,19 +61,19 @@ class PcapCopy:
         self.packets += 1
 
     def moves_to(self, stream: PacketStream) -> None:
-        """What comes goes to this stream."""
+        """Writes to another stream from now on."""
         self._stream = stream
         if self._writer is not None:
             self._writer.moves_to(stream)
 
     def close(self) -> None:
-        """A file without packets is a file all the same."""
+        """Writes the file header if there were no packets, so that the file is valid."""
         if self._writer is None:
             self._writer = PcapWriter(self._stream, min(self._links, default=1), self._snaplen)
 
 
 SecretsFilter = Callable[[bytes], bytes]
-"""Body of a Decryption Secrets Block (little-endian) -> what of it is written, empty for nothing."""
+"""Body of a Decryption Secrets Block (little-endian) -> the part that is written, empty for nothing."""
 
 
 def every_secret(body: bytes) -> bytes:
@@ -85,15 +85,15 @@ def no_secret(_body: bytes) -> bytes:
 
 
 class PcapngCopy(PcapngWriter):
-    """Into a pcapng file of one section, with the interfaces that the packets came from."""
+    """Writes a pcapng file of one section, with the interfaces that the packets came from."""
 
     tells_drops = False
-    """Only a file that has all packets of its origins speaks for their losses."""
+    """Drops are written only if the file has all packets of its origins."""
 
     def __init__(
         self, stream: PacketStream, origins: Sequence[Origin], comment: str = "", *, secrets: SecretsFilter = every_secret
     ) -> None:
-        """`comment` says what the file is; `secrets`: which of the origins come along."""
+        """`comment` describes the file; `secrets` selects the secrets of the origins that are copied."""
         self._stream = stream
         self._origins = origins
         self._known: dict[tuple[int, int, int, int], int] = {}
@@ -110,7 +110,7 @@ class PcapngCopy(PcapngWriter):
             self._block(pcapng_blocks.NAMES, records + option(0, b""))
 
     def write(self, batch: PacketBatch, at: int, data: bytes | None = None) -> None:  # type: ignore[override]
-        """With the interface and the options that the packet had."""
+        """Writes a packet with its interface and options."""
         time_ns, bytes_, wire, link = place(batch, at)
         data = bytes_ if data is None else data
         origin = self._origins[batch.file]
@@ -126,11 +126,11 @@ class PcapngCopy(PcapngWriter):
         self.packets += 1
 
     def moves_to(self, stream: PacketStream) -> None:
-        """What comes goes to this stream."""
+        """Writes to another stream from now on."""
         self._stream = stream
 
     def _interface(self, file: int, section: int, interface: int, link: int) -> int:
-        """The number of an interface here, described when its first packet comes."""
+        """The number of an interface in this file; the interface is described when its first packet comes."""
         key = (file, section, interface, link)
         known = self._known.get(key)
         if known is None:
@@ -145,7 +145,9 @@ class PcapngCopy(PcapngWriter):
         return known
 
     def close(self) -> None:
-        """Writes the dropped packets that the capturing hosts reported, where the file has an interface to attach them to."""
+        """Writes the numbers of dropped packets that the capturing hosts reported, if the file has an interface to attach them
+        to.
+        """
         drops = [origin.notes.drops for origin in self._origins if origin.notes.drops is not None]
         if self.tells_drops and drops and self._known:
             body = pack("<III", 0, 0, 0) + option(pcapng_blocks.OPTION_IFDROP, pack("<Q", sum(drops))) + option(0, b"")
@@ -153,7 +155,7 @@ class PcapngCopy(PcapngWriter):
 
 
 def notes_of(files: Sequence[CaptureFile], form: str) -> list[PcapngAnnotations]:
-    """What the files say beside their packets, where the output has room for it."""
+    """The annotations of the files, if the output format can hold them."""
     return [
         read_annotations(file.path)
         if form == PCAPNG and file.format.startswith(PCAPNG) and file.path != STANDARD_INPUT
@@ -163,9 +165,9 @@ def notes_of(files: Sequence[CaptureFile], form: str) -> list[PcapngAnnotations]
 
 
 def form_of(output: str | None, requested: str | None, files: Sequence[CaptureFile]) -> str:
-    """The format of the output: as requested, as its name says, or what the input needs.
+    """The format of the output: as requested, by its name's suffix, or what the input needs.
 
-    Raises UsageError for a name that promises compression.
+    Raises UsageError for a suffix of a compressed format.
     """
     name = (output or "").lower()
     if name.endswith(COMPRESSED):
@@ -182,5 +184,5 @@ def form_of(output: str | None, requested: str | None, files: Sequence[CaptureFi
 def open_copy(
     stream: PacketStream, form: str, origins: Sequence[Origin], comment: str = "", *, secrets: SecretsFilter = every_secret
 ) -> PcapCopy | PcapngCopy:
-    """What writes a format."""
+    """Returns the writer of a format."""
     return PcapCopy(stream, origins) if form == PCAP else PcapngCopy(stream, origins, comment, secrets=secrets)

@@ -1,8 +1,8 @@
-"""Packets again: by file and position, from files that can be read twice.
+"""Re-reads packets by file and position, from files that can be read twice.
 
-In: the place of a packet. Out: the packet, or None where it is not kept (a pipe or compressed file whose spool lacks it, a file
-that has changed since). Law: what is given is what the first reading gave, but for the time of packets that have none of their
-own.
+In: the position of a packet. Out: the packet, or None if it is not available (a pipe or compressed file that was not spooled
+that far, or a file that has changed since). Law: the result equals that of the first reading, except for the time of packets
+that have none of their own.
 """
 
 import os
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from kcap.capture.pcapng import PcapngReader
 
 PLAIN_BYTE_NS = 2
-"""Processor time of a byte that is read and parsed without kernels, in packets of Ethernet's size."""
+"""Processor time, ns, per byte that is read and parsed without kernels, for packets of Ethernet's size."""
 
 
 class Packet(NamedTuple):
@@ -38,7 +38,7 @@ class Packet(NamedTuple):
 
 
 class PacketSource:
-    """The packets of a capture's files on demand."""
+    """Reads packets of a capture's files on demand."""
 
     def __init__(
         self,
@@ -68,11 +68,11 @@ class PacketSource:
         return Packet(batch.time_ns[0], batch.buffer[start : start + batch.captured[0]], batch.wire[0], link)
 
     def batches(self, file: int, first: int, last: int) -> Iterator[PacketBatch]:
-        """The packets from position `first` to position `last`, both included; they are numbered from 1."""
+        """Yields the packets from position `first` to position `last`, both included, numbered from 1."""
         return (batch for _, batch in self.placed(file, first, last))
 
     def placed(self, file: int, first: int, last: int) -> Iterator[tuple[int, PacketBatch]]:
-        """The same, each batch with the place in the file of its buffer's first byte."""
+        """The same, with the position in the file of each batch's first buffer byte."""
         compiled = is_long(last - first)
         reader = self._reader(file, first, ONE_PACKET_BYTES if first == last else READ_WINDOW_BYTES, compiled=compiled)
         if reader is None:
@@ -84,18 +84,18 @@ class PacketSource:
             yield reader.base, batch
 
     def whole(self, file: int) -> Iterator[PacketBatch]:
-        """All packets of a file, numbered from 1."""
+        """Yields all packets of a file, numbered from 1."""
         reader = self._reader(file, 0, READ_WINDOW_BYTES, beginning=True)
         return iter(()) if reader is None else reader.batches()
 
     def close(self) -> None:
-        """Lets the files go."""
+        """Closes the files."""
         close_all(self._open)
 
     def _reader(
         self, file: int, position: int, window_bytes: int, *, beginning: bool = False, compiled: bool = False
     ) -> CaptureFileReader | None:
-        """A reader from a position on; at the `beginning` it reads the file's header first. `compiled`: by kernels."""
+        """A reader from a position on. With `beginning`, it first reads the file's header; with `compiled`, it uses kernels."""
         known = self._files[file]
         spool = self._spools.get(file)
         kind = reader_of(known.format if spool is None else known.format.partition("+")[0])
@@ -108,7 +108,7 @@ class PacketSource:
         return kind(window, CaptureFile(known.path, known.name), file, ignore, position if compiled else None, section)
 
     def _section(self, file: int, kind: "type[PcapReader | PcapngReader]", position: int) -> FileSection | None:
-        """The section that `position` is in; of a file that was not read here, what its beginning says."""
+        """The section that `position` is in; for a file that was not read in this process, the one at the file's beginning."""
         sections = self._layouts.get(file)
         if sections is None:
             known = self._files[file]
@@ -118,7 +118,7 @@ class PacketSource:
         return sections.of(position)
 
     def read_bytes(self, file: int, size: int, at: int) -> bytes:
-        """Up to `size` bytes of a file from a place on."""
+        """Up to `size` bytes of a file from position `at` on."""
         spool = self._spools.get(file)
         try:
             return os.pread(self._number(file), size, at) if spool is None else spool.read(size, at)
@@ -137,7 +137,7 @@ class PacketSource:
         return FileWindow(read, window_bytes, position, min(window_bytes, 1 << 16))
 
     def _number(self, file: int) -> int:
-        """File descriptor of a file, opened where it is not."""
+        """File descriptor of a file, which is opened if needed."""
         number = self._open.pop(file, None)
         if number is None:
             if len(self._open) >= OPEN_FILES_MAX:
@@ -148,7 +148,7 @@ class PacketSource:
 
 
 def is_long(size: int) -> bool:
-    """Whether `size` bytes of a file are read sooner by kernels, which this process has loaded or is about to."""
+    """Whether `size` bytes of a file are read faster by kernels, counting the time to load them if this has not happened."""
     if not size:
         return False
     from kcap import kernels
@@ -157,7 +157,7 @@ def is_long(size: int) -> bool:
 
 
 def close_all(files: dict[int, int]) -> None:
-    """Closes file descriptors, also when a source is garbage collected."""
+    """Closes file descriptors, also if a source is garbage collected."""
     for number in files.values():
         os.close(number)
     files.clear()

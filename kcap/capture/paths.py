@@ -1,7 +1,7 @@
-"""Paths as people give them: files, globs and folders, to the files that are meant, each once and with a name of its own.
+"""Expands paths as users give them (files, globs and folders) into capture files, each once and with a unique name.
 
-In: what was typed. Out: paths in that order. Law: a folder's members are known by their first bytes, not by their names; hidden
-files and files of other kinds in it are passed over in silence, what was named outright never is.
+In: the paths as typed. Out: paths in that order. Law: the files of a folder are recognised by their first bytes, not by their
+names. Hidden files and files of other kinds in it are skipped silently; a file that is named explicitly never is.
 """
 
 import glob
@@ -14,7 +14,7 @@ from kcap.inputs import STANDARD as STANDARD_INPUT
 
 
 def expand(paths: Iterable[str]) -> list[str]:
-    """The files that are meant, none of them twice."""
+    """The files that paths stand for, each once."""
     found: dict[str, str] = {}
     for given in paths:
         matches = [given]
@@ -27,7 +27,7 @@ def expand(paths: Iterable[str]) -> list[str]:
 
 
 def members(folder: str) -> list[str]:
-    """The captures in a folder, by name."""
+    """The captures in a folder, sorted by name."""
     try:
         names = sorted(os.listdir(folder))
     except OSError as error:
@@ -37,7 +37,7 @@ def members(folder: str) -> list[str]:
 
 
 def fault_of(path: str) -> str | None:
-    """Why a file cannot be read as a capture, with its name; None where it begins like one, also inside its compression."""
+    """Why a file cannot be read as a capture, with its name; None if it begins like one, also inside its compression."""
     from kcap.capture.source import Source, why_no_capture  # the terminal UI names files before it reads any
 
     try:
@@ -49,8 +49,8 @@ def fault_of(path: str) -> str | None:
 
 
 def require_capture(paths: Sequence[str]) -> None:
-    """Raises CaptureError where a file is missing, and where none is a capture: what can be read only once may be one, and a
-    file that holds nothing yet may become one."""
+    """Raises CaptureError if a file is missing, or if none is a capture. An input that can be read only once may be a capture,
+    and an empty file may become one."""
     missing = next((path for path in paths if path != STANDARD_INPUT and not os.path.exists(path)), None)
     if missing is not None:
         raise CaptureError(f"{missing}: no such file or directory")
@@ -65,7 +65,7 @@ def require_capture(paths: Sequence[str]) -> None:
 
 
 def unique_names(paths: Sequence[str]) -> list[str]:
-    """Base names, extended by as much of the path's tail as makes them unique."""
+    """Base names, extended by as many parent folders as make them unique."""
     parts = [[path] if path == STANDARD_INPUT else os.path.abspath(path).split(os.sep) for path in paths]
     depth = [1] * len(paths)
     while True:
@@ -84,5 +84,5 @@ def unique_names(paths: Sequence[str]) -> list[str]:
 
 
 def readable(path: str) -> str:
-    """A path as text: bytes of it that are no UTF-8 become escapes, as tables hold nothing else."""
+    """A path as text. Bytes that are not UTF-8 become escapes, since tables hold only valid text."""
     return path.encode(errors="surrogateescape").decode(errors="backslashreplace")

@@ -1,7 +1,7 @@
-"""pcap files: both byte orders, microseconds and nanoseconds, and the "modified" format with 24 byte record headers.
+"""pcap files: both byte orders, microseconds and nanoseconds, and the "modified" format with 24-byte record headers.
 
-In: a window on the file. Out: batches of packets. Law: a record that is cut, or whose size cannot be, ends the file; all
-records before it are given.
+In: a window on the file. Out: batches of packets. Law: a record that is cut, or whose size is impossible, ends the file; all
+records before it are returned.
 """
 
 from collections.abc import Iterator
@@ -18,11 +18,11 @@ from kcap.weird import WeirdKind
 
 FILE_HEADER_BYTES = 24
 FORMS = {0xA1B2C3D4: (1000, 16), 0xA1B23C4D: (1, 16), 0xA1B2CD34: (1000, 24)}
-"""Magic number -> nanoseconds of the time's fraction, bytes of a record header (libpcap's sf-pcap.c)."""
+"""Magic number -> nanoseconds per unit of the time's fraction, bytes of a record header (libpcap's sf-pcap.c)."""
 
 
 def byte_order(head: bytes) -> str | None:
-    """Byte order of a file that begins like a pcap file, None for others."""
+    """Byte order of a file that begins like a pcap file; None for others."""
     for order in "<>":
         if len(head) >= 4 and unpack_from(order + "I", head)[0] in FORMS:
             return order
@@ -30,7 +30,7 @@ def byte_order(head: bytes) -> str | None:
 
 
 class PcapReader(CaptureFileReader):
-    """A pcap file; its one interface stands in its header."""
+    """A pcap file. Its only interface is described in its header."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class PcapReader(CaptureFileReader):
         jit_after: int | None = JIT_AFTER_BYTES,
         section: FileSection | None = None,
     ) -> None:
-        """With a `section` the window starts at a record instead of at the file's header."""
+        """With a `section`, the window starts at a record instead of at the file's header."""
         super().__init__(window, file, index, report, jit_after)
         self._at = 0 if section else FILE_HEADER_BYTES
         section = section or self._read_header(window, file)
@@ -59,7 +59,7 @@ class PcapReader(CaptureFileReader):
             raise CaptureError(f"{file.path}: no pcap file")
         magic, snaplen, link = unpack_from(order + "I12xII", window.buffer)
         unit, header = FORMS[magic]
-        link &= 0xFFFF  # the upper bits tell the length of a frame check sequence
+        link &= 0xFFFF  # the upper bits give the length of a frame check sequence
         file.format = "pcap"
         file.links.add(link)
         file.snaplen = snaplen or None
@@ -88,7 +88,8 @@ class PcapReader(CaptureFileReader):
                 return
 
     def _hop(self, at: int) -> tuple[PacketBatch, int, int]:
-        """Records from `at` on: as many as the window or a batch holds, where they end, bytes needed to go on."""
+        """Reads as many records from `at` on as the window or a batch holds. Returns where they end, and the bytes needed,
+        too."""
         window, buffer, unit, header = self._window, self._window.buffer, self._interface.multiplier, self._header
         unpack = Struct(self._order + "IIII").unpack_from
         times: list[int] = []
@@ -111,7 +112,7 @@ class PcapReader(CaptureFileReader):
             add_time(seconds * SECOND_NS + fraction * unit)
             add_start(start)
             add_size(size)
-            add_length(length if length > size else size)  # max() costs a call
+            add_length(length if length > size else size)  # a call of max() would take longer
             at = end
         shift = window.base - header
         positions = [start + shift for start in starts]

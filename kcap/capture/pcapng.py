@@ -1,7 +1,7 @@
 """pcapng files: any byte order, several sections and interfaces, each with its own clock and link type.
 
-In: a window on the file. Out: batches of packets; names, secrets and drop counts land in the `CaptureFile`. Law: unknown blocks
-are stepped over, a block that is cut ends the file, a block that contradicts itself is reported and costs at most itself.
+In: a window on the file. Out: batches of packets; names, secrets and drop counts are stored in the `CaptureFile`. Law: unknown
+blocks are skipped, and a block that is cut ends the file. A block that contradicts itself is reported and costs at most itself.
 """
 
 from collections.abc import Iterator
@@ -22,13 +22,13 @@ BLOCK_LEAST = 12
 PACKET_HEADER = 28
 PACKET_LEAST = PACKET_HEADER + 4
 INTERFACES_COMPILED = 256
-"""Interfaces of a section up to which the compiled loop reads it."""
+"""Largest number of interfaces of a section for which the compiled loop is used."""
 KERNEL_RUN_LEAST = 256
-"""Packets in a row for which calling the compiled loop again pays."""
+"""Number of consecutive packets from which another call of the compiled loop pays off."""
 
 
 class PacketColumns:
-    """The packets of a batch in the making."""
+    """The packets of a batch that is being built."""
 
     __slots__ = ("interfaces", "lengths", "links", "positions", "sizes", "starts", "times")
 
@@ -40,7 +40,7 @@ class PacketColumns:
         self.positions: list[int] = []
         self.interfaces: list[int] = []
         self.links: list[int] = []
-        """Link types of the first packets, which came from sections that are over."""
+        """Link types of the first packets, which came from sections that have ended."""
 
     def linked(self, interfaces: list[Interface]) -> list[int]:
         """Link types of all packets; the last ones came from these interfaces."""
@@ -60,21 +60,21 @@ class PcapngReader(CaptureFileReader):
         jit_after: int | None = JIT_AFTER_BYTES,
         section: FileSection | None = None,
     ) -> None:
-        """With a `section` the window starts at one of its blocks instead of at the file's header."""
+        """With a `section`, the window starts at one of its blocks instead of at the file's header."""
         super().__init__(window, file, index, report, jit_after)
         self._order = "<"
         self._interfaces: list[Interface] = []
         self._packet_link: int | None = None
-        """Link type of all interfaces of the section, None where they differ."""
+        """Link type of all interfaces of the section; None if they differ."""
         self._drops: dict[int, int] = {}
-        """Packets dropped by each interface of the section."""
+        """Number of packets dropped by each interface of the section."""
         self._dropped = 0
         """The sum over all sections."""
         self._coarse = 0
-        """Interfaces of the section whose clocks need more than 64 bits."""
+        """Number of interfaces of the section whose clocks need more than 64 bits."""
         self._previous_ns = 0
         self._skipped = 0
-        """Bytes of a Decryption Secrets Block ahead that is not read."""
+        """Bytes of a Decryption Secrets Block ahead that is skipped."""
         if section is not None:
             self.sections.add(FileSection(section.position, section.order))
             self._order = section.order
@@ -99,13 +99,13 @@ class PcapngReader(CaptureFileReader):
                 batch, at, need = kernels.hop_pcapng(
                     window, at, self._order == ">", self._interfaces, self.index, self._packets + 1
                 )
-                if need < 0:  # a block that is none of the kernel's
+                if need < 0:  # the kernel does not handle this block
                     columns = PacketColumns()
                     if len(batch):
                         self._previous_ns = int(batch.time_ns[-1])
                         self._packets += len(batch)
                         yield batch
-                    # Where such blocks come often the plain loop is the quicker one.
+                    # If such blocks are frequent, the plain loop is faster.
                     at, need = (self._step if len(batch) >= KERNEL_RUN_LEAST else self._walk)(at, columns)
                     batch = self._batch(columns)
             if len(batch):
@@ -124,7 +124,9 @@ class PcapngReader(CaptureFileReader):
                 return
 
     def _walk(self, at: int, columns: PacketColumns) -> tuple[int, int]:
-        """Blocks from `at` on until the batch or the window is full; where they end, and bytes needed to go on."""
+        """Reads blocks from `at` on until the batch or the window is full. Returns where they end, and the bytes needed to go
+        on.
+        """
         window, buffer = self._window, self._window.buffer
         available, base = len(buffer), window.base
         last = available - PACKET_HEADER
@@ -146,7 +148,7 @@ class PcapngReader(CaptureFileReader):
                         add_time((ticks if divisor == 1 else ticks // divisor) + offset)
                         add_start(at + PACKET_HEADER)
                         add_size(size)
-                        add_length(length if length > size else size)  # max() costs a call
+                        add_length(length if length > size else size)  # a call of max() would take longer
                         add_position(base + at)
                         add_interface(interface)
                         at = end
@@ -159,7 +161,7 @@ class PcapngReader(CaptureFileReader):
         return at, 0
 
     def _step(self, at: int, columns: PacketColumns) -> tuple[int, int]:
-        """One block of any kind: where it ends, and the bytes needed if it is not all there."""
+        """Reads one block of any kind. Returns where it ends, and the bytes needed if it is not complete."""
         window, buffer = self._window, self._window.buffer
         left = len(buffer) - at
         if left < BLOCK_LEAST:
@@ -196,7 +198,7 @@ class PcapngReader(CaptureFileReader):
         return at + padded, 0
 
     def _behind_secrets(self, at: int) -> int:
-        """Steps over a Decryption Secrets Block that is larger than memory should hold; where it ends."""
+        """Skips a Decryption Secrets Block that is too large for memory; returns where it ends."""
         window, total, self._skipped = self._window, self._skipped, 0
         start = window.base + at
         if not window.advance(at + total + (-total & 3) - 4, 4):
@@ -229,7 +231,7 @@ class PcapngReader(CaptureFileReader):
             return self._malformed(f"packet of interface {interface}, which was not described", at)
         clock = self._interfaces[interface]
         time = columns.times[-1] if columns.times else self._previous_ns
-        if kind == pcapng_blocks.SIMPLE_PACKET:  # has no time, and its captured length follows from others (section 4.4)
+        if kind == pcapng_blocks.SIMPLE_PACKET:  # has no time; its captured length follows from other fields (section 4.4)
             size = min(length, clock.snaplen or length, room)
         elif high >= clock.high_limit():
             self._malformed("packet time beyond 64 bits of nanoseconds", at)
@@ -289,12 +291,12 @@ class PcapngReader(CaptureFileReader):
         self._packet_link = interface.link if first or self._packet_link == interface.link else None
 
     def _section_over(self) -> None:
-        """Another section begins."""
+        """Prepares for another section."""
         self._drops = {}
 
     def _simple(self) -> bool:
-        """Whether all clocks are such that 64 bits do for the kernel's arithmetic, and the kernel's tables of interfaces are
-        small: it makes them for each run of packets.
+        """Whether 64 bits are enough for the kernel's arithmetic with all clocks, and its tables of interfaces are small. It
+        makes these tables for each run of packets.
         """
         return 0 < len(self._interfaces) <= INTERFACES_COMPILED and not self._coarse
 

@@ -1,7 +1,7 @@
-"""What a pcapng file says beside its packets: sections, interfaces, comments, names, secrets; as it must be written again.
+"""The annotations of a pcapng file (sections, interfaces, comments, names, secrets) in a form that can be written again.
 
-In: a path. Out: `PcapngAnnotations`, numbers in little-endian order. Law: the options that are kept have the meaning they had;
-those whose form is not known are left out where the byte order changes. Numbers are those of draft-ietf-opsawg-pcapng.
+In: a path. Out: `PcapngAnnotations`, with numbers in little-endian order. Law: copied options retain their meaning. Options of
+unknown form are left out if the byte order changes. Numbers are those of draft-ietf-opsawg-pcapng.
 """
 
 from contextlib import closing
@@ -17,12 +17,17 @@ from kcap.capture.writer import option
 from kcap.model import CaptureFile
 
 SECTION_KEPT: Final = {pcapng_blocks.OPTION_COMMENT: 0, 2: 0, 3: 0}
-"""Options of a section header that are kept, and how wide their number is (0: no number): comment, hardware, system. The
-application is the one that writes."""
+"""Options of a section header that are copied, and the width of their number (0: no number): comment, hardware, system. The
+application is the program that writes the new file.
+"""
 INTERFACE_KEPT: Final = {pcapng_blocks.OPTION_COMMENT: 0, 2: 0, 3: 0, 8: 8, 11: 0, 12: 0, 15: 0, 16: 8, 17: 8}
-"""Comment, name, description, speed, filter, system, hardware, transmit and receive speed. Times are written anew."""
+"""The same for an interface: comment, name, description, speed, filter, system, hardware, transmit and receive speed. Options
+on times are written anew.
+"""
 PACKET_KEPT: Final = {pcapng_blocks.OPTION_COMMENT: 0, 2: 4, 4: 8, 5: 8, 6: 4, 7: 0}
-"""Comment, flags, drop count, packet id, queue, verdict; a hash might not be that of the bytes that are written."""
+"""The same for a packet: comment, flags, drop count, packet id, queue, verdict. A hash is not copied, since the bytes that are
+written may differ.
+"""
 PACKET_BLOCK_HEADER: Final = 28
 
 
@@ -37,7 +42,7 @@ class InterfaceNotes:
 
 @dataclass(slots=True)
 class PcapngAnnotations:
-    """Of one file. A pcap file has none."""
+    """The annotations of one file. A pcap file has none."""
 
     sections: list[list[InterfaceNotes]] = field(default_factory=list)
     headers: list[bytes] = field(default_factory=list)
@@ -45,13 +50,13 @@ class PcapngAnnotations:
     names: list[bytes] = field(default_factory=list)
     """Records of name resolution blocks, without their end."""
     secrets: list[bytes] = field(default_factory=list)
-    """Bodies of decryption secrets blocks, of any type."""
+    """Bodies of Decryption Secrets Blocks, of any type."""
     drops: int | None = None
-    """Packets lost by the capturing machine."""
+    """Number of packets that the capturing host dropped."""
 
 
 def kept_options(body: bytes, order: str, at: int, stop: int, kept: dict[int, int]) -> bytes:
-    """The options of a table, little-endian."""
+    """The options that `kept` lists, little-endian."""
     out = bytearray()  # bytes would be copied with each option
     for code, value in pcapng_blocks.each_option(body, order, at, stop):
         width = kept.get(code)
@@ -61,7 +66,7 @@ def kept_options(body: bytes, order: str, at: int, stop: int, kept: dict[int, in
 
 
 def packet_notes(buffer: bytes, start: int, captured: int, order: str) -> tuple[int, bytes]:
-    """Interface and kept options of the packet whose bytes begin at `start` of a reader's buffer."""
+    """Interface and copied options of the packet whose bytes begin at `start` of a reader's buffer."""
     at = start - PACKET_BLOCK_HEADER
     if at < 0:
         return 0, b""
@@ -70,14 +75,14 @@ def packet_notes(buffer: bytes, start: int, captured: int, order: str) -> tuple[
         kind not in {pcapng_blocks.PACKET, pcapng_blocks.OLD_PACKET}
         or unpack_from(order + "I", buffer, start - 8)[0] != captured
     ):
-        return 0, b""  # a simple packet block: no options, the first interface
+        return 0, b""  # a simple packet block has no options and belongs to the first interface
     (interface,) = unpack_from(order + ("I" if kind == pcapng_blocks.PACKET else "H"), buffer, at + 8)
     first, last = start + captured + (-captured & 3), at + total - 4
     return interface, kept_options(buffer, order, first, last, PACKET_KEPT) if first < last else b""
 
 
 class NotingReader(PcapngReader):
-    """Reads a file for what it says beside its packets."""
+    """Reads a file for its annotations."""
 
     notes: PcapngAnnotations
 
@@ -111,7 +116,7 @@ def name_records(body: bytes, order: str) -> bytes:
 
 
 def read_annotations(path: str) -> PcapngAnnotations:
-    """Reads a file to its end. Raises CaptureError for what is no capture."""
+    """Reads a file to its end. Raises CaptureError if it is not a capture."""
     notes = PcapngAnnotations()
     with closing(Source(path)) as source:
         file = CaptureFile(path, path)

@@ -1,7 +1,7 @@
-"""pcapng blocks other than packets: what they say, read from their bodies.
+"""Reads the bodies of pcapng blocks other than packets.
 
 In: a block's body (without type and lengths) and its byte order. Out: interfaces, drops, names, secrets. Law: nothing raises;
-what contradicts the block's length is left out. Numbers are those of draft-ietf-opsawg-pcapng.
+whatever contradicts the block's length is left out. Numbers are those of draft-ietf-opsawg-pcapng.
 """
 
 from collections.abc import Iterator
@@ -16,13 +16,13 @@ TLS_KEY_LOG = 0x544C534B
 
 OPTION_END, OPTION_COMMENT, OPTION_TSRESOL, OPTION_TSOFFSET, OPTION_IFDROP, OPTION_OSDROP = 0, 1, 9, 14, 5, 7
 OFFSET_SECONDS_MAX = 1 << 33
-"""An interface's time offset further from the epoch than this does not fit into 64 bits of nanoseconds."""
+"""Largest time offset of an interface, in seconds. A larger one does not fit into 64 bits of nanoseconds."""
 RESOLUTION_MAX = 63
-"""Finer than 2^-63 (or 10^-63) of a second is no clock."""
+"""Largest exponent of a resolution: a clock finer than 2^-63 (or 10^-63) of a second makes no sense."""
 
 
 def each_option(body: bytes, order: str, at: int, stop: int) -> Iterator[tuple[int, bytes]]:
-    """Options from `at` up to `stop`, in their order, repeated ones too; records of names have the same form."""
+    """Yields the options from `at` up to `stop` in order, including repeated ones. Records of names have the same form."""
     head = Struct(order + "HH")
     while at + 4 <= stop:
         code, size = head.unpack_from(body, at)
@@ -33,7 +33,7 @@ def each_option(body: bytes, order: str, at: int, stop: int) -> Iterator[tuple[i
 
 
 def read_options(body: bytes, order: str, at: int) -> dict[int, bytes]:
-    """Options from `at` on, the first of each code."""
+    """Options from `at` on; if a code occurs several times, the first one."""
     options: dict[int, bytes] = {}
     for code, value in each_option(body, order, at, len(body)):
         options.setdefault(code, value)
@@ -41,7 +41,7 @@ def read_options(body: bytes, order: str, at: int) -> dict[int, bytes]:
 
 
 def read_interface(body: bytes, order: str) -> tuple[Interface, str]:
-    """Interface Description Block, and what is wrong with it."""
+    """Reads an Interface Description Block; returns the interface, and what is wrong with the block."""
     if len(body) < 8:
         return Interface(-1, 0), "interface description too short"
     link, snaplen = unpack_from(order + "HxxI", body)
@@ -66,7 +66,9 @@ def read_interface(body: bytes, order: str) -> tuple[Interface, str]:
 
 
 def read_drops(body: bytes, order: str) -> tuple[int, int] | None:
-    """Interface Statistics Block: interface and packets dropped by interface and system; None where it does not say."""
+    """Reads an Interface Statistics Block. Returns interface and packets dropped by interface and system; None if they are not
+    given.
+    """
     if len(body) < 12:
         return None
     options = read_options(body, order, 12)
@@ -79,7 +81,7 @@ def read_drops(body: bytes, order: str) -> tuple[int, int] | None:
 
 
 def read_names(body: bytes, order: str) -> dict[str, str]:
-    """Name Resolution Block: address -> first of its names."""
+    """Reads a Name Resolution Block: address -> first of its names."""
     names: dict[str, str] = {}
     for kind, record in each_option(body, order, 0, len(body)):
         width = {1: 4, 2: 16}.get(kind)
@@ -91,12 +93,12 @@ def read_names(body: bytes, order: str) -> dict[str, str]:
 
 
 def secrets_body(key_log: bytes) -> bytes:
-    """Decryption Secrets Block (little-endian) with a TLS key log."""
+    """Makes the body of a Decryption Secrets Block (little-endian) with a TLS key log."""
     return pack("<II", TLS_KEY_LOG, len(key_log)) + key_log
 
 
 def read_secrets(body: bytes, order: str) -> bytes | None:
-    """Decryption Secrets Block: a TLS key log, None for other secrets."""
+    """Reads a Decryption Secrets Block: a TLS key log; None for other secrets."""
     if len(body) < 8:
         return None
     kind, size = unpack_from(order + "II", body)

@@ -1,4 +1,4 @@
-"""Base of the readers of both formats: counts batches, reports oddities of the whole file at its end."""
+"""Base class of the readers of both formats: counts batches, and reports oddities of the whole file at its end."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class CaptureFileReader(ABC):
-    """One capture file being read."""
+    """The capture file that is being read."""
 
     def __init__(
         self, window: FileWindow, file: CaptureFile, index: int, report: Report, jit_after: int | None = JIT_AFTER_BYTES
@@ -24,7 +24,7 @@ class CaptureFileReader(ABC):
         self.file = file
         self.index = index
         self.sections = FileSections()
-        """All that is needed to read the file from its middle."""
+        """What is needed to read the file from its middle."""
         self._window = window
         self._report = report
         self._jit_after = jit_after
@@ -44,20 +44,20 @@ class CaptureFileReader(ABC):
 
     @property
     def base(self) -> int:
-        """Place in the file of the first byte of the last batch's buffer."""
+        """Position in the file of the first byte of the last batch's buffer."""
         return self._window.base
 
     @abstractmethod
     def _read(self) -> Iterator[PacketBatch]: ...
 
     def _damage(self, kind: WeirdKind, detail: str, at: int) -> None:
-        """The file cannot be followed beyond `at` of the window."""
+        """Reports that the file cannot be followed beyond `at` of the window."""
         self.file.complete, self.file.fault = False, self.file.fault or detail
         self._stopped = True
         self._report(kind, detail, self.index, 0, self._window.base + at)
 
     def _compiled(self) -> "ModuleType | None":
-        """The compiled loops, once enough was read for them to pay."""
+        """The compiled loops, once enough was read for them to pay off; None before."""
         if self._kernels is None and self._jit_after is not None and self._window.base >= self._jit_after:
             from kcap import kernels
 
@@ -68,11 +68,11 @@ class CaptureFileReader(ABC):
         return self._kernels
 
     def _sparse(self) -> bool:
-        """Whether packets were so large until now that a map costs less than reading."""
+        """Whether packets have been so large that a map costs less than reading."""
         return self.file.packet_bytes > MAPPED_PACKET_BYTES * self.file.packets
 
     def _count(self, batch: PacketBatch) -> None:
-        """Takes the batch into the file's figures and looks for time that goes back."""
+        """Adds the batch to the file's figures, and checks whether time goes back."""
         file, times, captured, wire = self.file, batch.time_ns, batch.captured, batch.wire
         file.packets += len(batch)
         before = self._last_ns
@@ -96,7 +96,7 @@ class CaptureFileReader(ABC):
 
 
 def in_order(times: Any) -> bool:
-    """Whether no time is before the one ahead of it; sorting what is sorted is the quickest way to find out."""
+    """Whether no time is before the previous one. Sorting sorted data is the fastest way to find out."""
     return sorted(times) == times if isinstance(times, list) else not (times[1:] < times[:-1]).any()
 
 
@@ -105,7 +105,7 @@ def total(sizes: Any) -> int:
 
 
 def cut_packets(captured: Any, wire: Any) -> int:
-    """Packets that were longer on the wire."""
+    """Number of packets that were longer on the wire."""
     if isinstance(captured, list):
         return 0 if captured == wire else sum(map(int.__lt__, captured, wire))
     return int((captured < wire).sum())

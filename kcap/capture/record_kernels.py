@@ -1,8 +1,8 @@
 """Compiled loops over records and blocks.
 
-In: a window. Out: the same batches as the plain readers give, their columns as numpy arrays; where the loop stopped and the
-bytes needed to go on (0: the batch is full, -1: a block that is none of the kernel's). Law: jitted = plain. Whatever
-is not an ordinary packet record is left to the plain reader, at the place where it stands.
+In: a window. Out: the batches that the plain readers give, with their columns as numpy arrays; where the loop stopped, and the
+bytes needed to go on (0: the batch is full, -1: the kernel does not handle the block). Law: the compiled loop equals the plain
+one. Whatever is not an ordinary packet record is left to the plain reader at its position.
 """
 
 from typing import Any
@@ -33,7 +33,7 @@ def hop_pcap(
 def hop_pcapng(
     window: FileWindow, at: int, big: bool, interfaces: list[Interface], file: int, first_packet: int
 ) -> tuple[PacketBatch, int, int]:
-    """Packet blocks from `at` on."""
+    """Reads packet blocks from `at` on."""
     columns: Any = np.empty((5, BATCH_PACKETS_MAX), np.int64)
     clocks = np.array([(each.multiplier, each.offset_ns, each.high_limit()) for each in interfaces], np.int64)
     count, at, need = pcapng_packets(np.frombuffer(window.buffer, np.uint8), at, big, clocks, columns)
@@ -46,7 +46,7 @@ def hop_pcapng(
 
 @compiled
 def word(data: Any, at: int, big: bool) -> int:
-    """An unsigned 32 bit integer in the byte order of the file."""
+    """An unsigned 32-bit integer in the byte order of the file."""
     if big:
         return int(uint32(data, at))
     return int(data[at + 3]) << 24 | int(data[at + 2]) << 16 | int(data[at + 1]) << 8 | int(data[at])
@@ -54,7 +54,7 @@ def word(data: Any, at: int, big: bool) -> int:
 
 @compiled
 def pcap_records(data: Any, at: int, big: bool, header: int, unit: int, columns: Any) -> tuple[int, int, int]:
-    """Records of a pcap file."""
+    """Reads records of a pcap file."""
     available, count, room = data.size, 0, columns.shape[1]
     while count < room:
         if at + header > available:
@@ -74,7 +74,7 @@ def pcap_records(data: Any, at: int, big: bool, header: int, unit: int, columns:
 
 @compiled
 def pcapng_packets(data: Any, at: int, big: bool, clocks: Any, columns: Any) -> tuple[int, int, int]:
-    """Enhanced packet blocks of a pcapng section whose clocks tick in whole nanoseconds."""
+    """Reads enhanced packet blocks of a pcapng section whose clocks tick in whole nanoseconds."""
     available, count, room = data.size, 0, columns.shape[1]
     while count < room:
         if at + 28 > available or word(data, at, big) != 6:

@@ -1,8 +1,8 @@
 """Sections of a capture file: what is needed to read it from its middle.
 
-In: section headers and interfaces, in the order of the file. Out: the section of any place of the file. Law: a section is
-what was said of it. They are columns, some 35 bytes for a section with an interface, of which a file may have one for each
-packet; as objects they would be 300.
+In: section headers and interfaces, in the order of the file. Out: the section of any position in the file. Law: a section is
+what its headers described. Sections are stored as columns, which take some 35 bytes for a section with one interface; as
+objects they would take 300. A file may have one section per packet.
 """
 
 from array import array
@@ -11,13 +11,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 MAGIC = b"\x0a\x0d\x0d\x0a"
-"""How a Section Header Block begins, and with it a pcapng file."""
+"""First bytes of a Section Header Block, and thus of a pcapng file."""
 TIME_LIMIT = 1 << 63
 
 
 @dataclass(slots=True)
 class Interface:
-    """What a packet needs to know of the interface it came from: its time is ticks * multiplier // divisor + offset_ns."""
+    """What is needed to read a packet of an interface: its time is ticks * multiplier // divisor + offset_ns."""
 
     link: int
     snaplen: int
@@ -25,16 +25,16 @@ class Interface:
     divisor: int = 1
     offset_ns: int = 0
     record_header: int = 16
-    """Bytes before the packet in a pcap record."""
+    """Bytes before the packet data in a pcap record."""
 
     def high_limit(self) -> int:
-        """Upper halves of a pcapng time stamp from here on might not fit into 64 bits of nanoseconds."""
+        """Upper half of a pcapng time stamp from which on the time may not fit into 64 bits of nanoseconds."""
         return ((TIME_LIMIT - 1 - abs(self.offset_ns)) * self.divisor // self.multiplier) >> 32
 
 
 @dataclass(slots=True)
 class FileSection:
-    """Part of a file with its own byte order and interfaces; a pcap file is one section with one interface."""
+    """Part of a file with its own byte order and interfaces. A pcap file is one section with one interface."""
 
     position: int
     order: str
@@ -43,19 +43,19 @@ class FileSection:
 
 @dataclass(slots=True)
 class FileSections:
-    """The sections of a file; interfaces are those of the last one."""
+    """The sections of a file; `interfaces` are those of the last one."""
 
     _positions: "array[int]" = field(default_factory=lambda: array("q"))
     _orders: bytearray = field(default_factory=bytearray)
     _first: "array[int]" = field(default_factory=lambda: array("q"))
-    """Interfaces of the sections before."""
+    """Number of interfaces in the sections before."""
     _links: "array[int]" = field(default_factory=lambda: array("i"))
     _snaplens: "array[int]" = field(default_factory=lambda: array("I"))
     _offsets: "array[int]" = field(default_factory=lambda: array("q"))
     _clocks: "array[int]" = field(default_factory=lambda: array("H"))
-    """Places in `_known`."""
+    """Indexes in `_known`."""
     _known: dict[tuple[int, int, int], int] = field(default_factory=dict)
-    """Multipliers, divisors and record headers: formats have few of them."""
+    """Multipliers, divisors and record headers. Files have few different ones."""
 
     def add(self, section: FileSection) -> None:
         self._positions.append(section.position)
@@ -65,7 +65,7 @@ class FileSections:
             self.describe(interface)
 
     def describe(self, interface: Interface) -> None:
-        """One more interface of the last section."""
+        """Adds an interface to the last section."""
         clock = interface.multiplier, interface.divisor, interface.record_header
         self._links.append(interface.link)
         self._snaplens.append(interface.snaplen)
@@ -73,7 +73,7 @@ class FileSections:
         self._clocks.append(self._known.setdefault(clock, len(self._known)))
 
     def become(self, other: "FileSections") -> None:
-        """Takes over all that another one has."""
+        """Takes over everything that another one has."""
         for name in FileSections.__slots__:
             setattr(self, name, getattr(other, name))
 
@@ -84,16 +84,16 @@ class FileSections:
         return map(self._section, range(len(self)))
 
     def number(self, position: int) -> int:
-        """The number of the section that a place of the file is in; -1 in front of the first."""
+        """The number of the section that a position of the file is in; -1 before the first."""
         return bisect_right(self._positions, position) - 1
 
     def of(self, position: int) -> FileSection | None:
-        """The section that a place of the file is in; None in front of the first."""
+        """The section that a position of the file is in; None before the first."""
         number = self.number(position)
         return None if number < 0 else self._section(number)
 
     def order(self, number: int) -> str:
-        """Byte order of a section, as `struct` has it."""
+        """Byte order of a section, in the notation of `struct`."""
         return chr(self._orders[number])
 
     def _section(self, number: int) -> FileSection:

@@ -1,7 +1,7 @@
-"""snoop captures (RFC 1761), as Solaris and Oracle's appliances write them, handed on as the pcap file that they would be.
+"""snoop captures (RFC 1761), as Solaris and Oracle's appliances write them, converted to an equivalent pcap file.
 
-In: a `read(n)` of a snoop file. Out: a `read(n)` of pcap with the same packets, times and link type. Law: each packet once and
-unchanged; a file that ends early, or a record that contradicts itself, gives all packets before it and is reported.
+In: a `read(n)` of a snoop file. Out: a `read(n)` of pcap with the same packets, times and link type. Law: each packet appears
+once and unchanged. A file that ends early, or a record that contradicts itself, gives all packets before it and is reported.
 """
 
 from collections.abc import Callable
@@ -17,11 +17,11 @@ RECORD: Final = Struct(">IIIIII")
 LINKS: Final = {0: 1, 1: 1, 4: 1, 5: 104, 8: 10, 18: 122, 26: 226}
 """Datalink type of snoop (RFC 1761, Solaris' sys/dlpi.h) -> link type of pcap: Ethernet, HDLC, FDDI, Fibre Channel, IPNET."""
 OTHER: Final = 0xFFFF
-"""Link type of pcap for a datalink type that has none; packets of it are reported as not read."""
+"""Link type of pcap for a datalink type that has none; its packets are reported as not read."""
 
 
 class SnoopStream:
-    """`read` for a snoop file, in the bytes of pcap."""
+    """`read` for a snoop file, which returns bytes of pcap."""
 
     def __init__(self, read: Read, truncated: Callable[[str, int], None]) -> None:
         self._read = read
@@ -32,7 +32,7 @@ class SnoopStream:
         self._begun = self._done = False
 
     def read(self, size: int) -> bytes:
-        """Up to `size` bytes, b"" at the end."""
+        """Returns up to `size` bytes; b"" at the end."""
         if not self._ready and not self._done:
             self._ready = self._record() if self._begun else self._header()
         out, self._ready = self._ready[:size], self._ready[size:]
@@ -62,7 +62,7 @@ class SnoopStream:
         return pack(">IIII", seconds, micros, included, original) + body[:included]
 
     def _take(self, size: int) -> bytes:
-        """The next `size` bytes, fewer at the end of the file."""
+        """The next `size` bytes; fewer at the end of the file."""
         parts: list[bytes] = []
         while size and (part := self._read(size)):
             parts.append(part)

@@ -1,8 +1,8 @@
-"""Where capture files come from: a path or standard input, plain or compressed, to a reader of their packets.
+"""Opens capture files: from a path or standard input, plain or compressed, to a reader of their packets.
 
-In: a path, `-` for standard input. Out: a `CaptureFileReader` whose `CaptureFile` is filled as it reads. Law: a file is what
-its first bytes say, whatever its name; a pipe's bytes are handed on as they come. Raises `CaptureError` in one line for what is
-no capture.
+In: a path, or `-` for standard input. Out: a `CaptureFileReader`, which fills its `CaptureFile` as it reads. Law: the first
+bytes of a file decide its format, whatever its name. A pipe's bytes are delivered as they come. Raises `CaptureError` with a
+one-line message if the input is not a capture.
 """
 
 import os
@@ -35,7 +35,7 @@ MAGIC_BYTES = 16
 
 
 class TooManyOpenError(CaptureError):
-    """The process may open no more files: no fault of this one, so that it is not left out of a set."""
+    """The process may open no more files. This is no fault of the file, so it is not left out of a set."""
 
 
 class Source:
@@ -53,33 +53,32 @@ class Source:
                 ) from None
             raise CaptureError(f"{path}: {said(error)}") from None
         self.size = state.st_size if stat.S_ISREG(state.st_mode) else None
-        """Bytes on disk, None for what can be read only once."""
+        """Bytes on disk; None for input that can be read only once."""
         self._maps: FileMaps | None = None
 
     def read(self, size: int) -> bytes:
-        """Up to `size` bytes as they come, b"" at the end."""
+        """Returns up to `size` bytes as they come; b"" at the end."""
         try:
             return self._file.read(size) or b""
         except OSError as error:
             raise CaptureError(f"{self.path}: {said(error)}") from None
 
     def read_at(self, position: int, size: int) -> bytes:
-        """Up to `size` bytes from a position on, of a regular file."""
+        """Returns up to `size` bytes of a regular file from a position on."""
         try:
             return os.pread(self._file.fileno(), size, position)
         except OSError as error:
             raise CaptureError(f"{self.path}: {said(error)}") from None
 
     def map_at(self, position: int, size: int) -> mmap | None:
-        """The same bytes as a map, from a multiple of the page size on; None where they have to be read. The first call takes
-        the lease, which others may have to wait for: most files are read.
-        """
+        """The same bytes as a map, from a multiple of the page size on; None if they have to be read. The first call takes the
+        lease. It is not taken earlier, because other processes may have to wait for it and most files are read."""
         if self._maps is None:
             self._maps = FileMaps(self.path, os.fstat(self._file.fileno()))
         return self._maps.map_at(position, size)
 
     def close(self) -> None:
-        """Lets the file go; standard input stays open."""
+        """Closes the file; standard input stays open."""
         if self._maps is not None:
             self._maps.close()
         self._file.close()
@@ -94,7 +93,7 @@ def open_reader(
     jit_after: int | None = JIT_AFTER_BYTES,
     spools: dict[int, Spool] | None = None,
 ) -> CaptureFileReader:
-    """A reader for whatever format the source turns out to have; of what can be read only once a spool goes to `spools`."""
+    """Makes a reader for the format of the source. A spool is added to `spools` for input that can be read only once."""
     file.size = source.size
     read: Read = source.read
 
@@ -103,7 +102,7 @@ def open_reader(
         report(WeirdKind.COMPRESSED_TRUNCATED, detail, index, 0, position)
 
     head, read, wrappings = unwrap(read, truncated)
-    once = bool(wrappings) or source.size is None or source.path == STANDARD_INPUT  # which no name opens again
+    once = bool(wrappings) or source.size is None or source.path == STANDARD_INPUT  # it cannot be opened again
     if spools is not None and once:
         spools[index] = Spool()
         read = spools[index].reading(read)
@@ -119,21 +118,21 @@ def open_reader(
 
 
 def form_of(head: bytes) -> str:
-    """`pcap`, `pcapng`, or nothing where these first bytes are those of neither."""
+    """`pcap` or `pcapng`; empty if these first bytes are those of neither."""
     return "pcap" if byte_order(head) else "pcapng" if head.startswith(MAGIC) else ""
 
 
 def reader_of(form: str) -> "type[PcapReader | PcapngReader] | None":
-    """The reader of a format: `pcap`, `pcapng`; None of others."""
+    """The reader class of a format, `pcap` or `pcapng`; None for others."""
     if form != "pcapng":
         return PcapReader if form == "pcap" else None
-    from kcap.capture.pcapng import PcapngReader  # half a thousand lines, which captures of the other format do not need
+    from kcap.capture.pcapng import PcapngReader  # a large module, which captures of the other format do not need
 
     return PcapngReader
 
 
 def unwrap(read: Read, truncated: Callable[[str, int], None]) -> tuple[bytes, Read, list[str]]:
-    """The first bytes of what a stream holds inside its compression, all of it, and how it is compressed, outermost first."""
+    """Returns the first bytes inside a stream's compression, a `read` of all of them, and the compressions, outermost first."""
     wrappings: list[str] = []
     while True:
         head = read_head(read)
@@ -143,7 +142,7 @@ def unwrap(read: Read, truncated: Callable[[str, int], None]) -> tuple[bytes, Re
             return head, read, wrappings
         wrappings.append(name)
         if name == "snoop":
-            from kcap.capture.snoop import SnoopStream  # which few captures need
+            from kcap.capture.snoop import SnoopStream  # few captures need it
 
             read = SnoopStream(read, truncated).read
         else:
@@ -153,16 +152,16 @@ def unwrap(read: Read, truncated: Callable[[str, int], None]) -> tuple[bytes, Re
 
 
 def why_no_capture(read: Read) -> str | None:
-    """What a stream is that is no capture, also inside its compression; None for a capture."""
+    """What a stream is if it is not a capture, also inside its compression; None for a capture."""
     head, _, wrappings = unwrap(read, lambda _detail, _position: None)
     return None if form_of(head) else no_capture(head, wrappings)
 
 
 def no_capture(head: bytes, wrappings: list[str]) -> str:
-    """Why these first bytes are no capture."""
+    """Why these first bytes are not those of a capture."""
     if not head:
         return f"empty{' inside ' + '+'.join(wrappings) if wrappings else ''}"
-    from kcap.capture.foreign import ADVICE, foreign  # for this message alone
+    from kcap.capture.foreign import ADVICE, foreign  # only this message needs it
 
     found = foreign(head)
     if found is not None:
@@ -173,7 +172,7 @@ def no_capture(head: bytes, wrappings: list[str]) -> str:
 
 
 def read_head(read: Read) -> bytes:
-    """The first bytes of a stream, all that there are if it is short."""
+    """The first bytes of a stream; all of them if it is short."""
     head = b""
     while len(head) < MAGIC_BYTES:
         part = read(MAGIC_BYTES - len(head))
@@ -184,7 +183,7 @@ def read_head(read: Read) -> bytes:
 
 
 def again(head: bytes, read: Read) -> Read:
-    """A read that gives `head` once more."""
+    """A `read` that returns `head` again before the rest."""
     pending = [head]
 
     def read_again(size: int) -> bytes:

@@ -1,7 +1,7 @@
-"""What of a set of capture files was not read, in sentences for the user.
+"""The parts of capture files that were not read, in sentences for the user.
 
 In: the files as far as they were read. Out: path and error of each file that could not be opened, ended in the middle of a
-record, or holds packets of a link type that kcap does not read. Law: nothing that was lost goes unsaid; a file may occur twice.
+record, or holds packets of a link type that kcap does not read. Law: every loss is reported; a file may occur twice.
 """
 
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def unread(files: "FileSet") -> list[tuple[str, CaptureError]]:
-    """Path -> why the file, or a part of it, was not read. Complete when the reading is over."""
+    """Path -> why the file, or a part of it, was not read. Complete once the files were read."""
     failed = {path for path, _ in files.failed}
     partly = [(file.path, CaptureError(why)) for file in files.files if file.path not in failed for why in faults(file)]
     return [*files.failed, *partly]

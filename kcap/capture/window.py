@@ -1,8 +1,8 @@
-"""A capture file as a moving window: what was read is handed on and forgotten, never the whole file.
+"""A capture file as a moving window: bytes that were used are dropped, so that the file is never in memory completely.
 
 In: a `read(n)` that gives up to n bytes as they come and b"" at the end. Out: `buffer`, immutable, whose first byte is the
-file's byte `base`. Law: memory is bounded by the window or the largest record, whichever is more; a pipe's bytes are not held
-back until the window is full.
+file's byte `base`. Law: memory is bounded by the window or the largest record, whichever is larger. A pipe's bytes are
+delivered before the window is full.
 """
 
 from collections.abc import Callable
@@ -13,9 +13,9 @@ from kcap.limits import FIRST_WINDOW_BYTES, READ_WINDOW_BYTES
 
 Read = Callable[[int], bytes]
 ReadAt = Callable[[int, int], bytes]
-"""Up to so many bytes from a position of the file on."""
+"""Callback(position, size): up to `size` bytes of the file from `position` on."""
 MapAt = Callable[[int, int], mmap | None]
-"""The same bytes mapped into memory, from a multiple of the page size on; None where they have to be read."""
+"""The same bytes mapped into memory, from a multiple of the page size on; None if they have to be read."""
 
 
 class FileWindow:
@@ -32,9 +32,8 @@ class FileWindow:
         read_at: ReadAt | None = None,
         map_at: MapAt | None = None,
     ) -> None:
-        """With `read_at` the bytes that a record of the next window begins with are read again, which is cheaper than copying
-        the window behind them; with `map_at` the bytes of a file that is read sparsely are not copied at all.
-        """
+        """With `read_at`, the beginning of a record that continues in the next window is read again, which costs less than
+        copying the rest of the window. With `map_at`, the bytes of a file that is read sparsely are not copied at all."""
         self._read = read
         self._read_at = read_at
         self._map_at = map_at
@@ -42,15 +41,15 @@ class FileWindow:
         self._largest = largest
         self.base = base
         self.at = 0
-        """Where in `buffer` the place lies that the last `advance` went to."""
+        """Index in `buffer` of the position to which the last `advance` went."""
         self.buffer = b""
         self.ended = False
 
     def advance(self, at: int, need: int, *, sparse: bool = False) -> bool:
-        """Forgets what lies before `at`, which may be behind what was read, and reads on; True when `need` bytes are there,
-        False where the file ends before.
+        """Drops the bytes before `at`, which may be beyond those read so far, and reads on. Returns whether `need` bytes are
+        there; False if the file ends before.
 
-        `sparse` says that most pages of the file will not be looked at: such a file is mapped if it can be.
+        `sparse` says that most pages of the file will not be accessed; such a file is mapped if possible.
         """
         if sparse and self._map_at is not None and self._mapped(self.base + at, need, self._map_at):
             return self.left >= need
@@ -72,7 +71,7 @@ class FileWindow:
         return have >= need
 
     def _passed(self, at: int) -> int:
-        """Reads up to `at`, a window at a time, and holds what it read last; where `at` is in that, or the end of the file."""
+        """Reads up to `at`, a window at a time, and retains the last one. Returns the index of `at`, or of the end, in it."""
         while at > len(self.buffer) and not self.ended:
             self.base, at = self.base + len(self.buffer), at - len(self.buffer)
             self.buffer = self._read(min(at, self._largest))
@@ -81,17 +80,17 @@ class FileWindow:
 
     @property
     def left(self) -> int:
-        """Bytes from `at` on."""
+        """Number of bytes from `at` on."""
         return len(self.buffer) - self.at
 
     def _mapped(self, position: int, need: int, map_at: MapAt) -> bool:
-        """Maps the file from the page of `position` on; False where it has to be read from now on."""
+        """Maps the file from the page of `position` on; False if it has to be read from now on."""
         start = position - position % ALLOCATIONGRANULARITY
         found = map_at(start, position - start + max(self._next, need))
         if found is None:
             self._map_at = None
             return False
-        self.buffer = cast("bytes", found)  # a map stands for bytes wherever they are indexed or sliced: a slice of it is bytes
+        self.buffer = cast("bytes", found)  # a map can be indexed and sliced like bytes, and a slice of it is bytes
         self.base, self.at = start, position - start
         self._next = min(self._next * 2, self._largest)
         return True

@@ -1,4 +1,4 @@
-"""Capture files out: pcap and pcapng with nanoseconds, for parts cut from a capture.
+"""Writes capture files: pcap and pcapng with nanoseconds, for parts cut from a capture.
 
 In: packets with time, link type and length on the wire. Out: bytes on a stream. Law: what is written reads back the same, to
 the nanosecond.
@@ -22,7 +22,7 @@ class PacketStream(Protocol):
 
 
 class PcapWriter:
-    """A pcap file of one link type."""
+    """Writes a pcap file of one link type."""
 
     def __init__(self, stream: PacketStream, link: int, snaplen: int = SNAPLEN) -> None:
         self._stream = stream
@@ -36,12 +36,12 @@ class PcapWriter:
         self._stream.write(pack("<IIII", seconds & 0xFFFFFFFF, fraction, len(data), max(wire, len(data))) + data)
 
     def moves_to(self, stream: PacketStream) -> None:
-        """What comes goes to this stream, which goes on where the one before ended."""
+        """Writes to another stream from now on, which continues where the previous one ended."""
         self._stream = stream
 
 
 class PcapngWriter:
-    """A pcapng file of one section, with an interface for each link type."""
+    """Writes a pcapng file of one section, with an interface for each link type."""
 
     def __init__(self, stream: PacketStream, comment: str = "") -> None:
         self._stream = stream
@@ -63,7 +63,7 @@ class PcapngWriter:
         self._block(pcapng_blocks.PACKET, head + data + bytes(-len(data) & 3) + options)
 
     def secrets(self, key_log: bytes) -> None:
-        """A TLS key log, to be written before the packets it decrypts."""
+        """Writes a TLS key log, which must precede the packets that it decrypts."""
         self._block(pcapng_blocks.SECRETS, pcapng_blocks.secrets_body(key_log))
 
     def _block(self, kind: int, body: bytes) -> None:
@@ -73,6 +73,6 @@ class PcapngWriter:
 
 
 def option(code: int, value: bytes) -> bytes:
-    """One pcapng option; a value longer than its length field is cut."""
+    """One pcapng option; a value that is too long for the length field is cut."""
     value = value[:0xFFFF]
     return pack("<HH", code, len(value)) + value + bytes(-len(value) & 3)

@@ -1,1 +1,1 @@
-"""From the bytes of a message to its meaning: plans, trees with byte spans, canonical JSON, row projection."""
+"""Decodes messages: plans, trees with byte spans, canonical JSON, row projection."""

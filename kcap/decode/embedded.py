@@ -1,7 +1,7 @@
-"""Which bytes fields hold a message of their own: message, field and bytes in, the plan that reads them out.
+"""Finds the plan for a bytes field that holds a message: message, field and bytes in, plan out.
 
-Law: a blob is opened only when its schema reads it to the last byte; what another program put there (Kafka Connect uses the
-same fields) stays bytes.
+Law: a blob is decoded only if its schema reads it to the last byte. Bytes that another program put there (Kafka Connect uses
+the same fields) remain bytes.
 """
 
 from typing import Final
@@ -25,7 +25,7 @@ BLOBS: Final = {
 
 
 def blob_plan(message: str, field: str, data: bytes) -> Plan | None:
-    """The plan that reads `data` behind its version; None where the field holds no message or not this one."""
+    """The plan that reads `data` after its version; None if the field holds no message, or not one that this plan can read."""
     schema = BLOBS.get((message, field))
     if schema is None or len(data) < VERSION_BYTES:
         return None

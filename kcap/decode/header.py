@@ -1,6 +1,6 @@
-"""Headers of requests and responses: a frame without its length prefix in, what stands before the body out.
+"""Headers of requests and responses: a frame without its length prefix in, the fields before the body out.
 
-Law: nothing raises on bytes; parts that are missing are None, and `fault` says why the rest could not be read.
+Law: no bytes raise an exception. Missing parts are None, and `fault` says why the rest could not be read.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ _TAGS = [("tags", "tags")]
 
 @dataclass(slots=True)
 class Header:
-    """What stands before a body; None for what is missing or has no place in this header version."""
+    """The fields before a body; None for what is missing or does not exist in this header version."""
 
     api_key: int | None = None
     api_version: int | None = None
@@ -30,20 +30,20 @@ class Header:
     """Header version."""
     unknown_tags: list[tuple[int, bytes]] = field(default_factory=list)
     end: int = 0
-    """Byte of the frame at which the body starts."""
+    """Offset in the frame at which the body starts."""
     fault: str | None = None
-    """Why the header could not be read to its end."""
+    """Why the header could not be read to its end; None if it could."""
     fields: list[tuple[str, str]] = field(default_factory=list)
-    """Names and types of what it holds, in order."""
+    """Names and types of its fields, in order."""
 
     def filled(self, what: str, frame: Buffer, read: Callable[[Cursor], None]) -> "Header":
-        """This header, as far as `read` can fill it from the bytes. `what` it is called where it cannot be read to its end."""
+        """Fills this header with what `read` can take from the bytes and returns it. `what` is its name in `fault`."""
         cursor = Cursor(frame)
         try:
             read(cursor)
         except DamageError as damage:
             self.fault = f"{what}: {damage.reason}"
-        except Exception as error:  # noqa: BLE001 - a header that the reader fails on is one that it did not read
+        except Exception as error:  # noqa: BLE001 - the header counts as not readable
             self.fault = fault_of(error)
         self.end = cursor.position
         return self
@@ -56,7 +56,7 @@ def _tags(cursor: Cursor, header: Header) -> None:
 
 
 def read_request_header(frame: Buffer) -> Header:
-    """The header at the start of a request frame (RequestHeader.json; versions from the registry)."""
+    """Reads the header at the start of a request frame (RequestHeader.json; versions from the registry)."""
     header = Header(fields=_REQUEST_FIELDS)
 
     def read(cursor: Cursor) -> None:
@@ -74,7 +74,7 @@ def read_request_header(frame: Buffer) -> Header:
 
 
 def read_response_header(frame: Buffer, api_key: int | None, api_version: int | None) -> Header:
-    """The header at the start of a response frame; its request gives key and version."""
+    """Reads the header at the start of a response frame; `api_key` and `api_version` are those of its request."""
     header = Header(api_key, api_version, fields=_RESPONSE_FIELDS)
 
     def read(cursor: Cursor) -> None:

@@ -1,8 +1,8 @@
 """The projection's interpreter in plain Python: rows and bytes in, slots, texts and topics out.
 
-It stops where the bytes end and goes on when there are more: its state is the row, the position and the counters. Law: the same
-slots, spans and status as `kcap.decode.projection_kernels`, message by message, and as one call over the whole body however it
-was cut.
+It stops where the bytes end and goes on when there are more: its state is the row, the position and the counters. Law: slots,
+spans and status equal those of `kcap.decode.projection_kernels`, message by message, and those of one call over the whole body,
+however the body was split.
 """
 
 from array import array
@@ -68,7 +68,7 @@ from kcap.wire.formats import (
 )
 
 UNKNOWN, COMPLETE, SHORT, MALFORMED, TRAILING = range(-1, 4)
-"""How a message ended: no program for it, consumed exactly, out of bytes, not as its schema says, bytes left behind it."""
+"""How a message ended: no program, consumed exactly, out of bytes, not as its schema says, bytes left after it."""
 
 _INT16 = Struct(">h").unpack_from
 _INT32 = Struct(">i").unpack_from
@@ -80,18 +80,18 @@ _INTS: Final = {
 }
 
 _HEADER: Final = MAGIC_AT + 1
-"""Bytes up to and with the magic."""
+"""Bytes up to the magic, inclusive."""
 _MESSAGE_HEADER: Final = MESSAGE_ATTRIBUTES_AT + 1
 
 _TEXTS: Final = len(SLOTS)
 _ZEROS: Final = [0] * WIDTH
 _WIDE: Final = len(ELEMENTS)
 _NO_FACTS: Final = (-1, -1, *[NOTHING] * (_WIDE - PARTITION))
-"""Of a partition that begins: its records and facts."""
+"""Initial records and facts of a partition."""
 
 
 class State:
-    """Where the interpreter is in one message and what it has found. One state may serve message after message."""
+    """The position of the interpreter in one message, and what it has found. One state may serve message after message."""
 
     __slots__ = (
         "counters",
@@ -114,22 +114,22 @@ class State:
     def __init__(self) -> None:
         self.counters = [0] * COUNTERS
         self.ends = [0] * COUNTERS
-        """Where the open tagged fields must end, by counter."""
-        # Flat, since thousands of small tuples would set off the garbage collector again and again.
+        """Position at which the open tagged fields must end, by counter."""
+        # Flat arrays, since thousands of small tuples would trigger the garbage collector again and again.
         self.topics = array("i")
-        """Rows of four: (message, name start, name end, uuid start), -1 for what is null or has no place in the version; of a
-        message with more than TOPICS_OF_MESSAGE one more."""
+        """Rows of four: (message, name start, name end, uuid start); -1 for a value that is null or not in the version. A
+        message with more than TOPICS_OF_MESSAGE topics has one row more than that."""
         self.wrapped: list[int] = []
         """Rows of three: (message, start, end) of compressed magic 0 and 1 messages, whose records are not counted."""
         self.elements = array("q")
-        """Rows of `slots.ELEMENTS`, one a partition; of a message with more than PARTITIONS_OF_MESSAGE one more."""
+        """Rows of `slots.ELEMENTS`, one per partition; one more than PARTITIONS_OF_MESSAGE if a message has more partitions."""
         self.group = -1, -1
-        """The group of the partitions at hand."""
+        """The group of the current partitions."""
         self.values = [0] * WIDTH
         self.begin(0, 0, 0)
 
     def begin(self, message: int, pc: int, position: int) -> None:
-        """Ready for a message; topics and wrapped messages of earlier ones stay."""
+        """Prepares for a message; topics and wrapped messages of earlier ones remain."""
         self.message = message
         self.pc = pc
         self.position = position
@@ -137,17 +137,17 @@ class State:
         self.mask = 0
         """Presence bits: integers of `slots.SLOTS`, then `slots.TEXTS`."""
         self.records_end = -1
-        """End of the records field that is being walked, -1 outside of one."""
+        """End of the records field that is being walked; -1 outside of one."""
         self.values[:] = _ZEROS
         self.group = -1, -1
         self.room = len(self.elements) + (PARTITIONS_OF_MESSAGE + 1) * _WIDE
-        """Numbers in `elements` from which on the last partition takes the place of the one before."""
+        """Size of `elements` from which on the last partition replaces the one before."""
         self.topic_room = len(self.topics) + (TOPICS_OF_MESSAGE + 1) * 4
-        """The same of topics."""
+        """The same for topics."""
 
 
 def _uvarint(buffer: Buffer, position: int, end: int) -> tuple[int, int]:
-    """(value, next position); value -1 where the bytes end, -2 where it is too long."""
+    """Returns (value, next position); the value is -1 if the bytes end, -2 if it is too long."""
     value = shift = 0
     while position < end:
         byte = buffer[position]
@@ -196,16 +196,16 @@ def _walk(state: State, buffer: Buffer, position: int, end: int) -> int:
 
 
 def repeats_last(topics: "array[int]", message: int, size: int) -> bool:
-    """Whether the last topic is one of the message without an id, and without a letter, as one whose name has this size."""
+    """Whether the last topic belongs to the message, has no id and no letters, and is null exactly if `size` is negative."""
     owner, start, end, uuid = topics[-4:]
     return owner == message and uuid < 0 and start == end and (start < 0) == (size < 0)
 
 
 def run(state: State, rows: Sequence[Row], buffer: Buffer, end: int) -> None:  # noqa: C901
-    """Goes on from the state until the message, the bytes before `end` or its sense is at an end.
+    """Continues from the state until the message is complete or malformed, or the bytes before `end` are used up.
 
-    One function of many branches on purpose: a call a row would take twice the time. The position may come to lie behind `end`:
-    what is stepped over need not be there.
+    This is one function with many branches on purpose: a call per row would take twice the time. The position may be beyond
+    `end` afterwards, because bytes that are skipped need not be there.
     """
     pc, position, mask = state.pc, state.position, state.mask
     counters, values, topics = state.counters, state.values, state.topics

@@ -1,7 +1,7 @@
 """Canonical JSON: a plan and a body in, the values that Kafka's own `*DataJsonConverter` writes out.
 
-Law: equal to `<Name>DataJsonConverter.write(message, version, true)` of Kafka 4.4 up to the order of keys, with the raw bytes
-in records fields; nothing raises, and of a damaged body everything before the damage stays.
+Law: equal to `<Name>DataJsonConverter.write(message, version, true)` of Kafka 4.4 except for the order of keys, and with the
+raw bytes in records fields. Nothing raises, and everything before damage in a body is retained.
 """
 
 import math
@@ -18,8 +18,7 @@ from kcap.wire.cursor import Cursor
 from kcap.wire.varints import DamageError
 
 Records = Literal["base64", "size", "bytes"]
-"""What stands for a records field: its bytes, as base64 or as they are, or `recordsSizeInBytes` as in the broker's request
-log."""
+"""How a records field is represented: its bytes, in base64 or raw, or `recordsSizeInBytes` as in the broker's request log."""
 
 UNPACKED: Final = frozenset({opcodes.FIXED, opcodes.INT, opcodes.ERROR, opcodes.TOPIC_ID})
 STRINGS: Final = {
@@ -35,19 +34,19 @@ ARRAYS: Final = {opcodes.ARRAY: False, opcodes.PARTITIONS: False, opcodes.COMPAC
 
 @dataclass(slots=True)
 class JsonReading:
-    """What was read of a body."""
+    """The values read from a body."""
 
     value: dict[str, Any] = field(default_factory=dict)
     unknown_tags: list[tuple[int, bytes]] = field(default_factory=list)
     """Tagged fields of the outermost struct that the schema does not know."""
     position: int = 0
-    """Where reading ended."""
+    """Offset at which reading ended."""
     undecoded: str | None = None
-    """Why the rest could not be read."""
+    """Why the rest could not be read; None if all was."""
 
 
 def base64(data: bytes) -> str:
-    """Base64 with padding, as JSON holds bytes."""
+    """Base64 with padding, the form of bytes in JSON."""
     return b2a_base64(data, newline=False).decode()
 
 
@@ -57,18 +56,18 @@ def uuid_text(data: bytes) -> str:
 
 
 def float_value(value: float) -> float | str:
-    """A float64 in JSON: a number, or the name of what JSON has no number for."""
+    """A float64 in JSON: a number, or the name of a value that JSON cannot represent as a number."""
     if math.isfinite(value):
         return value
     return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
 
 
 _CONVERT: Final[dict[str, Callable[[Any], Any]]] = {"uuid": uuid_text, "float64": float_value}
-"""Types whose unpacked value is not yet the JSON value."""
+"""Conversions of unpacked values that are not yet the JSON value, by type."""
 
 
 class JsonReader:
-    """Walks the rows of one plan over one body."""
+    """Applies the rows of one plan to one body."""
 
     def __init__(self, plan: Plan, cursor: Cursor, records: Records) -> None:
         self.rows = plan.rows
@@ -78,12 +77,12 @@ class JsonReader:
         self.reading = JsonReading()
 
     def fields(self, pc: int, stop: int, out: dict[Any, Any]) -> None:
-        """The fields of rows `pc` up to `stop` into `out`."""
+        """Reads the fields of rows `pc` up to `stop` into `out`."""
         while pc < stop:
             pc = self.row(pc, out)
 
     def row(self, pc: int, out: dict[Any, Any]) -> int:
-        """The field or fields of one row into `out`; returns the row behind them."""
+        """Reads the field or fields of one row into `out`; returns the row after them."""
         op, a, _, _ = self.rows[pc]
         label = self.labels[pc]
         if op in UNPACKED:
@@ -201,7 +200,7 @@ _SINGLES: dict[tuple[str, str, str], Label] = {}
 
 
 def single(name: str, key: str, kind: str) -> Label:
-    """The label of one fixed-size field on its own."""
+    """The label of one field of a FIXED row."""
     found = _SINGLES.get((name, key, kind))
     if found is None:
         from struct import Struct
@@ -213,14 +212,14 @@ def single(name: str, key: str, kind: str) -> Label:
 
 
 def read_json(plan: Plan, buffer: Buffer, start: int = 0, records: Records = "base64") -> JsonReading:
-    """The body from `start` on as JSON values; `position` is where it ended, bytes behind it are not read."""
+    """Returns the body from `start` on as JSON values. `position` is where it ended; bytes after it are not read."""
     cursor = Cursor(buffer, start)
     reader = JsonReader(plan, cursor, records)
     try:
         reader.fields(0, len(plan.rows) - 1, reader.reading.value)
     except DamageError as damage:
         reader.reading.undecoded = damage.reason
-    except Exception as error:  # noqa: BLE001 - a body that the reader fails on is one that it did not read; it says so
+    except Exception as error:  # noqa: BLE001 - the body counts as not readable, with the reason
         reader.reading.undecoded = fault_of(error)
     reader.reading.position = cursor.position
     return reader.reading

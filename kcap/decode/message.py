@@ -1,7 +1,7 @@
 """Whole messages: a frame without its length prefix in, header, JSON, tree and unknown tags out.
 
-Law: nothing raises on bytes. Missing parts of the header are None, a body that cannot be read says so in `undecoded`, and an
-unknown API or version leaves the body alone.
+Law: no bytes raise an exception. Missing parts of the header are None, `undecoded` says why a body could not be read, and the
+body of an unknown API or version is left undecoded.
 """
 
 from collections.abc import Callable
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from kcap.decode.tree import Inside
 
 WIDEST_LENGTH: Final = 5
-"""Bytes of a length or count, of which some may be cut."""
+"""Bytes of a length or count, some of which may be cut."""
 
 
 class Message:
@@ -36,7 +36,7 @@ class Message:
         self.frame = frame
         self.header = header
         self.name = name
-        """Schema name (`FetchRequest`), None for an unknown API key."""
+        """Schema name (`FetchRequest`); None for an unknown API key."""
         self._plan = plan
         self._unknown = unknown
         self._reading: JsonReading | None = None
@@ -49,7 +49,7 @@ class Message:
 
     @property
     def version(self) -> int | None:
-        """Version in which the body is read, None if it is not known."""
+        """Version by which the body is read; None if it is not known."""
         return self._plan.version if self._plan else None
 
     def to_json(self, records: Records = "base64") -> dict[str, Any] | None:
@@ -79,10 +79,10 @@ class Message:
         return reading.undecoded
 
     def may_have(self, size: int) -> bool:
-        """Whether this may be a message of `size` bytes of which the frame is the beginning: it neither ends in it nor asks for
-        more room.
+        """Whether the frame may be the beginning of a message of `size` bytes: the message neither ends within the frame nor
+        needs more than `size` bytes.
 
-        What is not there is read as zeros, which is the least that may follow.
+        Missing bytes are read as zeros, which is the shortest continuation.
         """
         captured = len(self.frame)
         if self._plan is None or self.header.fault or size <= captured:
@@ -103,7 +103,7 @@ class Message:
         return self.tree_in(Inside(Buffers(self.frame), 0, 0, len(self.frame)))
 
     def tree_in(self, place: "Inside") -> "Node":
-        """The same where the frame is part of a larger buffer."""
+        """The same, where the frame is part of a larger buffer."""
         unknown = self._unknown if self._plan is None else None
         return _message_tree()(place, self.name, self.header, self._plan, unknown)
 
@@ -123,7 +123,7 @@ def _message(frame: Buffer, header: Header, version: int | None, side: int) -> M
 
 
 def _unprefixed(frame: Buffer, decode: Callable[[Buffer], Message]) -> Message:
-    """The message of a frame; of one that reads only behind its first four bytes, and these are its length, what is behind."""
+    """Decodes a frame. If it can only be read after its first four bytes, and these are its length, they are removed."""
     message = decode(frame)
     if len(frame) < 8 or int.from_bytes(frame[:4], "big") != len(frame) - 4 or message.undecoded is None:
         return message
@@ -165,11 +165,11 @@ _PREFIXES = {
     "coordinator-key": [("record type", "int16")],
     "metadata": [("frame version", "uvarint"), ("record type", "uvarint"), ("version", "uvarint")],
 }
-"""Kind of message -> what stands before its blob, for others their version (CoordinatorRecordSerde, MetadataRecordSerde)."""
+"""Kind of message -> prefix of its blob; other kinds have their version (CoordinatorRecordSerde, MetadataRecordSerde)."""
 
 
 def _prefix(message: facts.MessageSpec, cursor: Cursor, header: Header) -> int:
-    """Steps over what stands before a blob's body and returns its schema version."""
+    """Steps over the prefix of a blob and returns its schema version."""
     if message.name in UNPREFIXED:
         version = cursor.read_int16()
         cursor.position -= 2
@@ -203,7 +203,8 @@ def decode_data(name: str, blob: Buffer, version: int | None = None) -> Message:
 
 @cache
 def _message_tree() -> "Callable[..., Node]":
-    """What makes trees, loaded for the first of them: most runs make none. What this module opens is registered with it."""
+    """Returns the function that makes trees. It is loaded, and openers are registered, for the first tree: most runs need
+    none."""
     from kcap.decode.telemetry import pushed
     from kcap.decode.tokens import token_nodes
     from kcap.decode.tree import OPENERS, message_tree
@@ -215,7 +216,7 @@ def _message_tree() -> "Callable[..., Node]":
 
 
 def _enveloped(inside: "Inside") -> list["Node"]:
-    """The request that a broker hands on to the controller (KIP-590): a frame, and so a buffer, of its own."""
+    """The request that a broker forwards to the controller (KIP-590). It is a frame, and so has a buffer of its own."""
     from kcap.decode.nodes import Node
     from kcap.decode.tree import Inside
 

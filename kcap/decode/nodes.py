@@ -1,7 +1,7 @@
-"""The pieces of a tree: buffers, nodes, and the helper that lays nodes side by side.
+"""The parts of a tree: buffers, nodes, and a helper that places nodes side by side.
 
-Laws: the children of a node tile it (the first starts where it starts, each starts where the one before ends, the last ends
-where it ends), or are one node over a buffer of its own; children are made when requested.
+Laws: the children of a node tile it (the first starts where it starts, each starts where the previous one ends, the last ends
+where it ends), or are one node over a separate buffer. Children are made on request.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,21 +18,21 @@ from kcap.wire.varints import DamageError, read_varint, read_varlong
 Expand = Callable[[], Sequence["Node"]]
 
 UNDECODED: Final = "undecoded"
-"""Name of the node that holds what could not be read."""
+"""Name of the node that holds bytes that could not be read."""
 BEHIND: Final = "bytes behind the message"
-"""Its words where all of a message was read and bytes are left."""
+"""Text of that node if the message was read completely and bytes are left."""
 
 
 @dataclass(slots=True)
 class Buffer:
-    """Bytes that nodes point into. `parent` and the span in it are those the bytes were made from; the frame has none."""
+    """Bytes that nodes point into. `parent` and a span in it are the source of the bytes; the frame has no parent."""
 
     data: bytes
     parent: int = -1
     start: int = 0
     end: int = 0
     how: str = "frame"
-    """`frame`, or what was done to the parent's bytes: `gzip`, `zstd`, ..."""
+    """`frame`, or how the bytes were made from the parent's: `gzip`, `zstd`, ..."""
 
 
 class Buffers:
@@ -48,7 +48,7 @@ class Buffers:
         return self.entries[number].data
 
     def open(self, data: bytes, parent: int, start: int, end: int, how: str) -> int:
-        """The number of the buffer made from `parent[start:end]`; the same number for the same span."""
+        """Returns the number of the buffer made from `parent[start:end]`; it is the same number for the same span."""
         place = (parent, start, end)
         if place not in self._opened:
             self._opened[place] = len(self.entries)
@@ -58,11 +58,11 @@ class Buffers:
 
 @dataclass(slots=True)
 class Node:
-    """A named span of a buffer and what it means."""
+    """A named span of a buffer, with its value and meaning."""
 
     name: str
     value: Any
-    """Number, text (of a uuid too), bytes, None; None too for a node that only holds others."""
+    """Number, text (also for a uuid), bytes or None; None too for a node that only has children."""
     words: str
     buffers: Buffers = field(repr=False)
     buffer: int
@@ -77,7 +77,7 @@ class Node:
         if self._children is None:
             try:
                 self._children = tuple(self.expand()) if self.expand else ()
-            except Exception as error:  # noqa: BLE001 - the node says so; those beside it stay
+            except Exception as error:  # noqa: BLE001 - the node has the reason; the others remain
                 where = self.buffers, self.buffer, self.start, self.end
                 self._children = (Node(UNDECODED, self.data, fault_of(error), *where),)
             self.expand = None
@@ -88,7 +88,7 @@ class Node:
         return self.buffers[self.buffer][self.start : self.end]
 
     def find(self, *names: str) -> "Node | None":
-        """The first node down the given names, None where there is none."""
+        """The first node along a path of names; None if there is none."""
         node: Node | None = self
         for name in names:
             node = next((child for child in node.children if child.name == name), None) if node else None
@@ -96,7 +96,7 @@ class Node:
 
 
 class Tiler:
-    """Lays nodes side by side over `buffer[start:end]`."""
+    """Places nodes side by side over `buffer[start:end]`."""
 
     __slots__ = ("buffer", "buffers", "cursor", "first", "nodes", "topic")
 
@@ -107,16 +107,18 @@ class Tiler:
         self.cursor = Cursor(buffers[buffer], start, end)
         self.nodes: list[Node] = []
         self.topic = topic
-        """Name or id of the topic that the span is about, as far as it was said."""
+        """Name or id of the topic that the span is about, as far as it is known."""
 
     def add(self, name: str, start: int, value: Any = None, said: str = "", expand: Expand | None = None) -> Node:
-        """A node from `start` to the cursor."""
+        """Adds a node from `start` to the cursor."""
         node = Node(name, value, said, self.buffers, self.buffer, start, self.cursor.position, expand)
         self.nodes.append(node)
         return node
 
     def fixed(self, name: str, form: Struct, kind: str = "", key: str = "", message: str = "") -> Any:
-        """A node of one fixed-size value; words go by the field name `key`, where it is another, and the message."""
+        """Adds a node of one fixed-size value. Its text depends on the message and on the field name `key`, if that differs
+        from `name`.
+        """
         start = self.cursor.position
         (value,) = self.cursor.read(form)
         if kind == "uuid":
@@ -125,14 +127,14 @@ class Tiler:
         return value
 
     def uvarint(self, name: str) -> int:
-        """A node of one unsigned varint."""
+        """Adds a node of one unsigned varint."""
         start = self.cursor.position
         value = self.cursor.read_uvarint()
         self.add(name, start, value, str(value))
         return value
 
     def varint(self, name: str, *, long: bool = False) -> int:
-        """A node of one zigzag varint."""
+        """Adds a node of one zigzag varint."""
         cursor = self.cursor
         start = cursor.position
         value, cursor.position = (read_varlong if long else read_varint)(cursor.buffer, start, cursor.end)
@@ -140,21 +142,22 @@ class Tiler:
         return value
 
     def rest(self, reason: str, *, always: bool = False) -> None:
-        """What is left, as a node that says why it was not read; `always` even where nothing is left."""
+        """Adds the remaining bytes as a node that says why they were not read; with `always`, even if there are none."""
         start = self.cursor.position
         if start < self.cursor.end or always:
             self.cursor.position = self.cursor.end
             self.add(UNDECODED, start, bytes(self.cursor.buffer[start : self.cursor.end]), reason)
 
     def finish(self, build: Callable[["Tiler"], None], behind: str = "bytes behind the last field") -> list[Node]:
-        """Runs `build`, which adds nodes until it is done or damage stops it; the nodes always tile the span."""
+        """Runs `build`, which adds nodes until it is done or until damage stops it. The nodes always tile the span."""
         try:
             build(self)
         except DamageError as damage:
-            # No reason: the node before says it. The nodes may end before the cursor, inside a value that was begun.
+            # No reason is needed, because the previous node gives it. The nodes may end before the cursor, inside a value that
+            # was begun.
             self.cursor.position = self.nodes[-1].end if self.nodes else self.first
             self.rest(damage.reason, always=bool(damage.reason))
-        except Exception as error:  # noqa: BLE001 - what was laid before it stays, and the rest says why it was not read
+        except Exception as error:  # noqa: BLE001 - earlier nodes remain, and the last one has the reason
             self.cursor.position = self.nodes[-1].end if self.nodes else self.first
             self.rest(fault_of(error), always=True)
         else:

@@ -1,8 +1,8 @@
-"""Message facts and a version in, a flat program out: the only place that knows what a version means for the bytes.
+"""Compiles message facts and a version into a flat program; only this module knows what a version means for the bytes.
 
-A `Plan` is rows of small integers (`kcap.decode.opcodes`) beside labels for people, row by row. The tree, the canonical JSON
-and the row projection all read by it. Law: the rows alone say how many bytes each field takes; labels never change where a
-reader goes.
+A `Plan` has rows of small integers (`kcap.decode.opcodes`), and for each row a label with names for people. The tree, the
+canonical JSON and the row projection all read by it. Law: the rows alone determine how many bytes each field takes; labels
+never change where a reader goes.
 """
 
 import functools
@@ -29,25 +29,25 @@ FORMATS: Final = {
     "float64": "d",
     "uuid": "16s",
 }
-"""Fixed-size types and how `struct` unpacks them, big-endian."""
+"""Fixed-size types and their `struct` formats, big-endian."""
 
 SIZES: Final = {kind: struct.calcsize(">" + code) for kind, code in FORMATS.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """What people see of one row. A FIXED row has several fields, all others one."""
+    """What people see of one row. A FIXED row has several fields, every other row one."""
 
     names: tuple[str, ...] = ()
-    """Kafka's field names; none for rows that only steer."""
+    """Kafka's field names; empty for rows that only control the reader."""
     keys: tuple[str, ...] = ()
-    """The names in Kafka's JSON: first letter in lower case."""
+    """The names in Kafka's JSON, with the first letter in lower case."""
     types: tuple[str, ...] = ()
-    """`int32`, `string`, `[]Name`, ..."""
+    """Kafka's types: `int32`, `string`, `[]Name`, ..."""
     unpack: struct.Struct | None = None
-    """For fixed-size fields."""
+    """Unpacks fixed-size fields."""
     default: Any = None
-    """Of a CASE: the JSON value that a tagged field has when it is absent."""
+    """For a CASE: the JSON value of an absent tagged field."""
 
 
 _STEERING = Label()
@@ -62,9 +62,9 @@ class Plan:
     rows: tuple[Row, ...]
     labels: tuple[Label, ...]
     slots: int
-    """Presence bits of what some row may fill: `1 << slot`, texts behind the integers."""
+    """Presence bits of what some row may fill: `1 << slot`, with texts after the integers."""
     counters: int
-    """Arrays and tag sections that may be open at once."""
+    """Largest number of arrays and tag sections that can be open at once."""
 
 
 def json_key(name: str) -> str:
@@ -73,12 +73,12 @@ def json_key(name: str) -> str:
 
 
 class _Compiler:
-    """Emits the rows of one (message, version)."""
+    """Emits the rows of one message and version."""
 
     def __init__(self, message: MessageSpec, variant: Variant, version: int, partitions: bool) -> None:
         self.message = message.name
         self.partitions = partitions
-        """Partitions go to the side buffer of partitions."""
+        """Whether partitions go to the side buffer of partitions."""
         self.element: tuple[str, ...] = ()
         """The path of a partition's struct while its fields are compiled."""
         self.captures = message.kind in ("request", "response")
@@ -98,7 +98,7 @@ class _Compiler:
         return len(self.rows) - 1
 
     def here(self) -> int:
-        """The next row's number, as a jump target: nothing is fused across it."""
+        """The next row's number, as a jump target: no fields before and after it are fused."""
         self.barrier = len(self.rows)
         return self.barrier
 
@@ -122,7 +122,7 @@ class _Compiler:
 
     # --- structs -----------------------------------------------------------------------------------------------------
     def struct(self, fields: tuple[Field, ...], depth: int, path: tuple[str, ...]) -> None:
-        """The fields in order, then the tag section of a flexible version."""
+        """Emits the fields in order, then the tag section of a flexible version."""
         topic = ""
         for field in fields:
             if self.present(field) and not self.tagged(field):
@@ -145,9 +145,8 @@ class _Compiler:
 
     # --- values ------------------------------------------------------------------------------------------------------
     def value(self, field: Field, depth: int, path: tuple[str, ...], topic: str, *, tagged: bool = False) -> str:
-        """The rows of one field. `topic` is the type of the topic field before it in the struct (a name or an id, or empty),
-        which one of the other type joins; returns the same for this field.
-        """
+        """Emits the rows of one field. `topic` is the type of the topic field before it in the struct (a name, an id, or
+        empty); a field of the other type belongs to the same topic. Returns the same for this field."""
         kind = field.type
         if kind.startswith("[]"):
             self.array(field, depth, path)
@@ -202,7 +201,7 @@ class _Compiler:
             self.fixed(label)
 
     def column(self, path: tuple[str, ...]) -> tuple[str | None, bool]:
-        """Where a field of a partition goes in the side buffer of partitions, and whether the largest of several does."""
+        """The column for a field of a partition in the side buffer, and whether the largest of several values is stored."""
         depth = len(self.element)
         if not depth or path[:depth] != self.element:
             return None, False
@@ -211,7 +210,7 @@ class _Compiler:
         return slots.LARGEST_COLUMNS.get((self.message, ".".join(path[depth:]))), True
 
     def fixed(self, label: Label) -> None:
-        """A field that no slot captures joins the FIXED row before it."""
+        """Appends a field that no slot captures to the FIXED row before it."""
         size = SIZES[label.types[0]]
         if self.rows and self.rows[-1][0] == opcodes.FIXED and self.barrier < len(self.rows):
             last = self.labels[-1]
@@ -250,7 +249,7 @@ class _Compiler:
         self.rows[at][1] = self.here()
 
     def elements(self, field: Field, kind: str, depth: int, path: tuple[str, ...]) -> None:
-        """The body of an array of partitions whose facts are wanted one by one."""
+        """Emits the body of an array of partitions whose facts are requested one by one."""
         self.emit(opcodes.ELEMENT)
         if kind in SIZES:
             self.emit(opcodes.FIELD, SIZES[kind], slots.PARTITION, label=Label(("",), ("",), (kind,)))
@@ -269,7 +268,7 @@ class _Compiler:
         return first is not None and first.name in slots.PARTITION_FIELDS
 
     def form(self, op: int, field: Field) -> int:
-        """The compact form of `op` where the version has it (KIP-482)."""
+        """`op`, or its compact form if the version uses it (KIP-482)."""
         return op + 1 if self.flexible and not field.rigid else op
 
     def fill(self, *names: str | None) -> None:
@@ -278,7 +277,7 @@ class _Compiler:
                 self.slots |= 1 << (slots.SLOT[name] if name in slots.SLOT else len(slots.SLOTS) + slots.TEXT[name])
 
     def settle_errors(self) -> None:
-        """Marks the nested errors behind which no outermost one comes: the first of them decides the message's error."""
+        """Marks the nested errors that no error of the outermost struct follows; the first of them is the message's error."""
         outermost = [at for at, row in enumerate(self.rows) if row[0] == opcodes.ERROR and row[1]]
         for row in self.rows[outermost[-1] if outermost else 0 :]:
             if row[0] == opcodes.ERROR:
@@ -286,7 +285,7 @@ class _Compiler:
 
     # --- defaults ----------------------------------------------------------------------------------------------------
     def default(self, field: Field) -> Any:
-        """The JSON value of a field that is absent (Kafka's message generator, FieldSpec.fieldDefault)."""
+        """The JSON value of an absent field (Kafka's message generator, FieldSpec.fieldDefault)."""
         kind, default = field.type, field.default
         if default == "null":
             return None
@@ -307,9 +306,7 @@ class _Compiler:
 
 
 def compile_plan(message: MessageSpec, version: int, *, partitions: bool = False) -> Plan | None:
-    """The plan of a message at a version, for its partitions one by one or without; None where no Kafka release has that
-    version.
-    """
+    """Returns the plan of a message at a version, with or without its partitions one by one; None if no release has it."""
     variant = message.variant(version)
     if variant is None:
         return None
@@ -336,7 +333,7 @@ def plan_for(api_key: int, version: int, side: int) -> Plan | None:
 
 @functools.lru_cache(VERSION_PLANS_MAX)
 def partitions_plan_for(api_key: int, version: int, side: int) -> Plan | None:
-    """The plan that takes out partitions one by one; None also for an API that is not about partitions."""
+    """The plan that reads partitions one by one; None also for an API that is not about partitions."""
     found = registry.body(api_key, side)
     if found is None or registry.api_name(api_key) not in slots.WITH_PARTITIONS:
         return None
@@ -345,6 +342,6 @@ def partitions_plan_for(api_key: int, version: int, side: int) -> Plan | None:
 
 @functools.lru_cache(VERSION_PLANS_MAX)
 def plan_of(name: str, version: int) -> Plan | None:
-    """The plan of any message by its schema name; None where there is no such name or version."""
+    """The plan of any message by its schema name; None if there is no such name or version."""
     found = message(name)
     return compile_plan(found, version) if found else None

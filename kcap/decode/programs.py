@@ -1,7 +1,7 @@
-"""Every compiled body as one growing table of rows, which the projection's interpreters run.
+"""All compiled bodies in one growing table of rows, which the projection's interpreters run.
 
-A program is a plan with its message header's tag section in front; its jumps are absolute in the table. Law: rows once in the
-table never change, so an index holds for the life of the process.
+A program is a plan, preceded by the tag section of its message's header; its jumps are absolute in the table. Law: rows in the
+table never change, so that an index is valid for the life of the process.
 """
 
 from bisect import bisect_right
@@ -16,7 +16,7 @@ ROWS: Final[list[Row]] = []
 """The table."""
 
 Place = tuple[int, int, int, bool]
-"""API key, version, side, and whether partitions are taken out one by one."""
+"""API key, version, side, and whether partitions are read one by one."""
 
 _INDEX: Final[dict[Place, int]] = {}
 _WITH_PARTITIONS: Final[dict[int, int]] = {}
@@ -65,26 +65,25 @@ def _compile(api_key: int, version: int, side: int, partitions: bool) -> int:
 
 
 def program_index(api_key: int, version: int, side: int, partitions: bool = False) -> int:
-    """The program of a request (side 0) or response (side 1): a row of `ROWS`; -1 for an unknown API or version.
+    """The program of a request (side 0) or response (side 1), as an index in `ROWS`; -1 for an unknown API or version.
 
-    With `partitions` the one that takes out partitions one by one; -1 also for an API that is not about partitions.
+    With `partitions`, the program that reads partitions one by one; -1 also for an API that is not about partitions.
 
-    A program begins right behind the fixed header: behind the client id of a request (the correlation id in header 0), behind
+    A program begins right after the fixed header: after the client id of a request (the correlation id in header 0), or after
     the correlation id of a response.
     """
     place = (api_key, version, side, partitions)
     index = _INDEX.get(place)
     if index is None:
         index = _compile(api_key, version, side, partitions)
-        if index >= 0:  # what is unknown has no end, and may not fill the memory
+        if index >= 0:  # there are unlimited unknown versions, which must not fill the memory
             _INDEX[place] = index
     return index
 
 
 def with_partitions(index: int) -> int:
-    """The program that takes out the partitions of what a program reads, one by one, beside all that this one gives; this one
-    for an API that is not about partitions, and for the one that lists them all.
-    """
+    """The program that reads everything a program reads, and partitions one by one. It is the same program for an API that is
+    not about partitions, and for the one that lists them all."""
     found = _WITH_PARTITIONS.get(index)
     if found is None:
         key, version, side, _ = place_of(index)[0]
@@ -94,7 +93,7 @@ def with_partitions(index: int) -> int:
 
 
 def place_of(row: int) -> tuple[Place, int]:
-    """The inverse for a row inside a program: its place and how far behind the program's first row it is."""
+    """The inverse, for a row inside a program: the program's place, and the distance from its first row."""
     starts = [*_INDEX.values()]  # in the order in which they were made
     number = bisect_right(starts, row) - 1
     return [*_INDEX][number], row - starts[number]

@@ -1,8 +1,8 @@
-"""Row columns of many messages at once: bodies and programs in, slots, texts, topics and a status for each out.
+"""Row columns of many messages at once: bodies and programs in; slots, texts, topics and a status for each out.
 
-A body span starts right behind the fixed header (see `programs.program_index`) and may end early: what stands before the cut is
-there, the rest is missing. Laws: each value equals the tree's; jitted equals plain; a `Resumable` fed in pieces equals one call
-over the whole body.
+A body span starts right after the fixed header (see `programs.program_index`) and may end early: fields before the cut are
+there, the rest is missing. Laws: each value equals the tree's; the compiled interpreter equals the plain one; a `Resumable` fed
+in pieces equals one call over the whole body.
 """
 
 import functools
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 Engine = Literal["auto", "plain", "jit"]
 
 JIT_AFTER = 2_000
-"""Messages of one process after which the compiled interpreter is loaded: that takes what they take in plain Python."""
+"""Messages after which a process loads the compiled interpreter, which takes as long as projecting these in plain Python."""
 
 
 COMPILE_AFTER: Final = 60_000
-"""Messages of one process after which it is worth to be compiled, where it is not yet."""
+"""Number of messages after which a process compiles the interpreter, if that was not done yet."""
 
 
 PRODUCE: Final = 0
@@ -43,43 +43,43 @@ _TOPIC: Final = 4
 _UUID: Final = 16
 _WRAPPED: Final = 3
 INTEGER_BYTES: Final = 40
-"""Memory of a number in a list."""
+"""Memory of a number in a list, bytes."""
 _ELEMENTS_ROOM: Final = 64
-"""Room in the side buffer of partitions to begin with, beside one for each message: what is not written costs nothing."""
+"""Initial entries in the side buffer of partitions, besides one per message. Memory that is not written costs nothing."""
 _BYTE_NS: Final = 100
-"""Processor time that Python takes for a byte of small fields: 20 to 500 ns."""
+"""Processor time, ns, that Python takes per byte of small fields: 20 to 500 ns."""
 _NO_TOPIC: Final = (-1, -1, -1)
 
 
 @dataclass(slots=True)
 class Projection:
-    """Columns of a batch; entry i is the batch's message i. Sequences are lists or numpy int64 arrays."""
+    """Columns of a batch; entry i belongs to message i of the batch. Sequences are lists or numpy int64 arrays."""
 
     status: Sequence[int]
-    """0 complete and consumed exactly, 1 out of bytes, 2 malformed, 3 bytes left behind the message; -1 no program."""
+    """0 complete and consumed exactly, 1 out of bytes, 2 malformed, 3 bytes left after the message; -1 no program."""
     mask: Sequence[int]
-    """Presence: bit i is `slots.SLOTS[i]`, bit `len(SLOTS) + j` is `slots.TEXTS[j]`."""
+    """Presence bits: bit i is `slots.SLOTS[i]`, bit `len(SLOTS) + j` is `slots.TEXTS[j]`."""
     position: Sequence[int]
-    """Byte of the buffer at which reading ended; behind the end where something was stepped over that is not there."""
+    """Offset in the buffer at which reading ended. It is beyond the end if bytes were skipped that are not there."""
     values: Sequence[Sequence[int]]
-    """One column a slot, then start and end of each text; only meaningful where the mask says so, a null text is -1."""
+    """One column per slot, then start and end of each text; only valid if the mask has the bit. A null text is -1."""
     topics: Sequence[Sequence[int]]
-    """Columns message, name start, name end, uuid start, in wire order; -1 for what is null or not in the version. Of a message
-    with more than TOPICS_OF_MESSAGE these and its last one. Of topics without a letter and an id in a row one
-    stands for all, since a batch has room for sixteen million."""
+    """Columns message, name start, name end, uuid start, in wire order; -1 for a value that is null or not in the version. A
+    message with more than TOPICS_OF_MESSAGE topics has that many first ones and its last one. Consecutive topics without a name
+    and an id are stored as one, since a batch has room for sixteen million."""
     wrapped: Sequence[Sequence[int]]
-    """Columns message, start, end of compressed magic 0 and 1 messages, whose records `record_count` leaves out."""
+    """Columns message, start, end of compressed messages of magic 0 and 1, whose records are not in `record_count`."""
     elements: Sequence[Sequence[int]]
-    """Columns of `slots.ELEMENTS`, partitions in wire order; none but of programs made for partitions. Of a message with more
-    than PARTITIONS_OF_MESSAGE these and its last one."""
+    """Columns of `slots.ELEMENTS`, partitions in wire order; empty except for programs made for partitions. A message with more
+    than PARTITIONS_OF_MESSAGE partitions has that many first ones and its last one."""
     faults: dict[int, Fault] = field(default_factory=dict)
-    """Messages on which the interpreter failed; their status is 2."""
+    """Messages on which kcap's code failed; their status is 2."""
 
     def __len__(self) -> int:
         return len(self.status)
 
     def unread(self) -> list[int]:
-        """Messages that ended before their program did, or made no sense to it."""
+        """Messages whose bytes ended before their program, or that were malformed."""
         status: Any = self.status
         if isinstance(status, list):
             return [at for at, ended in enumerate(status) if ended in (SHORT, MALFORMED)]
@@ -87,7 +87,7 @@ class Projection:
         return found
 
     def column(self, name: str) -> list[int | None]:
-        """A slot of every message, None where the message does not have it."""
+        """One slot of every message; None if the message does not have it."""
         bit = slots.SLOT[name]
         pairs = zip(listed(self.values[bit]), listed(self.mask), strict=True)
         return [value if mask >> bit & 1 else None for value, mask in pairs]
@@ -100,7 +100,7 @@ def listed(values: Any) -> list[int]:
 
 
 class _Engines:
-    """Which interpreter is used: counts the messages of this process and holds the table as an array. Changes speed alone."""
+    """Selects the interpreter: counts the messages of this process, and holds the table as an array. Changes only speed."""
 
     def __init__(self) -> None:
         self.messages = 0
@@ -108,7 +108,7 @@ class _Engines:
         self.rows: NDArray[np.int32] | None = None
 
     def jit(self, count: int, engine: Engine, size: int = 0) -> bool:
-        """Whether a batch of `count` messages goes to the compiled interpreter; `size`: bytes of their buffer."""
+        """Whether a batch of `count` messages goes to the compiled interpreter. `size` is the number of bytes in its buffer."""
         self.messages += count + size // PROJECTED_MESSAGE_BYTES
         if engine == "plain" or (engine == "auto" and self.messages < JIT_AFTER):
             return False
@@ -118,7 +118,7 @@ class _Engines:
         return self.loaded
 
     def table(self) -> "NDArray[np.int32]":
-        """The rows as an array; only those new since last time are converted."""
+        """The rows as an array. Only rows that are new since the last call are converted."""
         import numpy as np
 
         have = 0 if self.rows is None else len(self.rows)
@@ -132,7 +132,7 @@ _engines = _Engines()
 
 
 def load_compiled() -> bool:
-    """Takes the compiled interpreter from now on, where there is one; returns that."""
+    """Uses the compiled interpreter from now on, if there is one; returns whether there is."""
     return _engines.jit(COMPILE_AFTER, "auto")
 
 
@@ -142,9 +142,9 @@ def compiled_programs() -> "NDArray[np.int32]":
 
 
 def end_of(buffer: Buffer, rows: tuple[Row, ...], pc: int, start: int, end: int) -> int | None:
-    """Where a run over `buffer[start:end]` from row `pc` on comes to its end, by numba's interpreter.
+    """Offset at which reading `buffer[start:end]` from row `pc` on ends, by the compiled interpreter.
 
-    None where the span is small, that interpreter is not loaded, or the bytes are damaged or too few.
+    None if the span is small, the compiled interpreter is not loaded, or the bytes are damaged or too few.
     """
     if end - start < COMPILED_FROM_BYTES or not _engines.loaded:
         return None
@@ -175,7 +175,7 @@ def _plain(
         else:
             try:
                 run(state, ROWS, buffer, end)
-            except Exception as error:  # noqa: BLE001 - this message alone is without its values
+            except Exception as error:  # noqa: BLE001 - only this message lacks its values
                 state.status = MALFORMED
                 faults[i] = fault_of(error)
         if room is not None and len(state.elements) > room:
@@ -189,7 +189,7 @@ def _plain(
 
 
 def _columns(flat: Sequence[int], width: int) -> list[Sequence[int]]:
-    """The columns of a table whose rows stand one behind the other."""
+    """The columns of a table that is stored row by row."""
     return [flat[column::width] for column in range(width)]
 
 
@@ -224,9 +224,9 @@ def project(
     *,
     engine: Engine = "auto",
 ) -> Projection:
-    """Project message i, whose body is `buffer[starts[i]:ends[i]]`, by its `program_index`; of -1 nothing is read.
+    """Projects message i, whose body is `buffer[starts[i]:ends[i]]`, by its `program_index`; with -1, nothing is read.
 
-    `engine` is for tests: "auto" takes numba once a process has projected enough to pay for it, where it is installed.
+    `engine` is for tests. "auto" uses compiled code, if available, once a process has projected enough for it to pay off.
     """
     found = project_some(buffer, starts, ends, programs, None, engine=engine)
     assert found is not None
@@ -236,18 +236,17 @@ def project(
 def project_some(
     buffer: Buffer, starts: Sequence[int], ends: Sequence[int], programs: Sequence[int], most: int | None, *, engine: Engine
 ) -> Projection | None:
-    """As `project`; None where the messages have more than `most` partitions, which is found out before memory is taken for
-    many more."""
+    """As `project`; None if the messages have more than `most` partitions, found before memory for many more is allocated."""
     if _engines.jit(len(starts), engine, len(buffer)):
         return _jitted(buffer, starts, ends, programs, most)
     return _plain(buffer, starts, ends, programs, most)
 
 
 class Resumable:
-    """Projects one body that arrives in pieces, by a program without partitions. It holds on to no more than an unfinished
-    field, or a few pieces of small ones.
+    """Projects one body that arrives in pieces, by a program without partitions. It retains no more than an incomplete field,
+    or a few pieces of small ones.
 
-    A picklable value. `result()` may be asked at any time; its texts and topics are spans into `kept`, and the spans of
+    It can be pickled. `result()` may be called at any time. Its texts and topics are spans in `kept`, and the spans of
     `wrapped` count from the start of the body.
     """
 
@@ -259,29 +258,29 @@ class Resumable:
         self.state = State()
         self.state.begin(0, program, 0)
         self.kept = bytearray()
-        """Names and ids that `result()` points into."""
+        """Names and ids that `result()` refers to."""
         self._tail = b""
         self._base = 0
-        """Body bytes before the tail."""
+        """Number of body bytes before the tail."""
         self._last = _NO_TOPIC
-        """The last topic: the other half of its name and id may come with a later piece."""
+        """The last topic; the other half of its name and id may come with a later piece."""
         self._topics = 0
         """Number of the state's topics whose bytes are copied."""
         self._texts = 0
         """Presence bits of the texts whose bytes are copied."""
         self._dense = False
-        """Whether the fields at hand are small."""
+        """Whether the current fields are small."""
         self.whole: bytearray | None = None
-        """The bytes from `shift` on, where spans of `wrapped` can be read."""
+        """The bytes from `shift` on, if spans of `wrapped` can be read; None otherwise."""
         self.shift = 0
         self.counted = 0
-        """Records in spans of `wrapped` that were read and taken out."""
+        """Number of records in spans of `wrapped` that were read and removed."""
         self.fault: Fault | None = None
-        """The failure on one of these."""
+        """The failure on one of these spans; None if there was none."""
         run(self.state, ROWS, b"", 0)
 
     def __getstate__(self) -> tuple[Any, ...]:
-        # Rows are numbered by the order of first use, which another process need not share.
+        # Rows are numbered in the order of first use, which differs between processes.
         return (
             place_of(self.state.pc), self.state, self.kept, self._tail, self._base, self._last, self._topics, self._texts,
             self.whole, self.shift, self.counted, self.fault, self._dense,
@@ -311,7 +310,7 @@ class Resumable:
                 state.wrapped[at + 2] += self.shift
 
     def feed(self, chunk: Buffer) -> None:
-        """The next bytes of the body."""
+        """Takes the next bytes of the body."""
         state = self.state
         if self.whole is not None:
             self.whole += chunk
@@ -329,7 +328,7 @@ class Resumable:
             self._read_tail()
 
     def _read_tail(self) -> None:
-        """Reads what it holds on to, up to a field that is not there as a whole."""
+        """Reads the bytes that it retains, up to an incomplete field."""
         state, buffer = self.state, self._tail
         size, wraps = len(buffer), len(state.wrapped)
         self._advance(buffer, size)
@@ -339,7 +338,7 @@ class Resumable:
         self._forget(done)
 
     def _advance(self, buffer: bytes, size: int) -> None:
-        """Runs over `buffer[:size]`: in Python where a few steps lead far, and in compiled code where fields are small."""
+        """Reads `buffer[:size]`: in Python if few steps cover many bytes, in compiled code if fields are small."""
         state, stop = self.state, 0
         while state.status == SHORT and stop < size:
             left = size - state.position
@@ -359,7 +358,7 @@ class Resumable:
             state.status = TRAILING
 
     def _compiled(self, buffer: bytes, size: int) -> None:
-        """`run` over `buffer[:size]` in compiled code: the state goes there as arrays, of the topics the last one alone."""
+        """Runs over `buffer[:size]` in compiled code. The state is passed as arrays, with only the last of the topics."""
         import numpy as np
 
         from kcap.decode.projection_kernels import message
@@ -367,7 +366,7 @@ class Resumable:
         state, left = self.state, size - self.state.position
         last = state.topics[-_TOPIC:]
         have = len(last) // _TOPIC
-        topics = np.empty((have + left + 1, _TOPIC), np.int32)  # room for one a byte: what is not written takes no memory
+        topics = np.empty((have + left + 1, _TOPIC), np.int32)  # one per byte; unwritten memory is not allocated
         topics[:have] = np.array(last, np.int32).reshape(-1, _TOPIC)
         wrapped = np.empty((left // MESSAGE0_MIN + 2, _WRAPPED), np.int64)
         room = have + (state.topic_room - len(state.topics)) // _TOPIC
@@ -387,24 +386,24 @@ class Resumable:
 
     @property
     def read(self) -> int:
-        """Bytes of the body before those of a field that has not come to its end."""
+        """Number of bytes of the body before an incomplete field."""
         return self._base
 
     def settled(self) -> bytes:
-        """The bytes of a field that has not come to its end, once all before them are read."""
+        """The bytes of an incomplete field, after everything before them was read."""
         if self._tail and self.state.status == SHORT:
             self._read_tail()
         return self._tail
 
     @property
     def held(self) -> int:
-        """Memory that it takes beside its values."""
+        """Memory that it takes besides its values, bytes."""
         state, whole = self.state, b"" if self.whole is None else self.whole
         spans = state.topics.itemsize * len(state.topics) + INTEGER_BYTES * len(state.wrapped)
         return len(self.kept) + len(self._tail) + len(whole) + spans
 
     def _forget(self, size: int) -> None:
-        """Makes the first `size` bytes those before the tail: the places in the state move down."""
+        """Drops the first `size` bytes before the tail; the positions in the state are shifted."""
         state = self.state
         self._base += size
         state.position -= size
@@ -420,7 +419,7 @@ class Resumable:
         return at, len(self.kept)
 
     def _keep(self, buffer: bytes, wraps: int) -> None:
-        """Copies what the spans of this piece point at, before the piece goes. `wrapped` is older up to `wraps`."""
+        """Copies what the spans of this piece point at before it is released. `wrapped` is older up to `wraps`."""
         state = self.state
         for text in range(len(slots.TEXTS)):
             bit = 1 << _TEXTS + text
@@ -463,7 +462,7 @@ class Resumable:
         self._last = int(rows[-1, 1]), int(rows[-1, 2]), int(rows[-1, 3])
 
     def result(self) -> Projection:
-        """The body so far, as a batch of one."""
+        """The projection of the body so far, as a batch of one."""
         state = self.state
         if state.status == SHORT and self._tail:
             self._read_tail()
@@ -480,7 +479,7 @@ class Resumable:
 
 @functools.cache
 def acks_steps(version: int) -> tuple[tuple[int, int], ...] | None:
-    """(op, size) of the rows of a Produce request up to its acks; None where the version is unknown."""
+    """(op, size) of the rows of a Produce request up to its acks; None if the version is unknown."""
     plan = plan_for(PRODUCE, version, registry.REQUEST)
     if plan is None:
         return None
@@ -493,9 +492,9 @@ def acks_steps(version: int) -> tuple[tuple[int, int], ...] | None:
 
 
 def acks_of_produce(buffer: Buffer, start: int, end: int, version: int) -> int | None:
-    """`acks` of a Produce request whose body (behind the client id) is `buffer[start:end]`: 0, 1 or -1.
+    """`acks` of a Produce request whose body (after the client id) is `buffer[start:end]`: 0, 1 or -1.
 
-    None where the bytes end before it or the version is unknown.
+    None if the bytes end before it or the version is unknown.
     """
     steps = acks_steps(version)
     if steps is None:
@@ -522,6 +521,6 @@ def acks_of_produce(buffer: Buffer, start: int, end: int, version: int) -> int |
 
 
 def _acks_slowly(body: bytes, version: int) -> int | None:
-    """By the interpreter: long names and header tags."""
+    """Finds the acks with the interpreter, for long names and header tags."""
     projection = project(body, [0], [len(body)], [program_index(PRODUCE, version, registry.REQUEST)], engine="plain")
     return projection.column("acks")[0]

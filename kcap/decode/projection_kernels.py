@@ -1,7 +1,7 @@
-"""The projection's interpreter compiled by numba: a batch as arrays in, the columns of `kcap.decode.interpreter` out.
+"""The projection's interpreter, compiled by numba: a batch as arrays in, the columns of `kcap.decode.interpreter` out.
 
-Imported only when a batch is large enough to pay for numba. Law: slots, spans, topics and status equal the plain interpreter's,
-whatever the bytes; a side buffer that runs full stops the kernel before that message, to go on with a larger one.
+It is imported only for batches that are large enough. Law: slots, spans, topics and status equal those of the plain interpreter
+for all bytes. A side buffer that is full stops the kernel before that message; it then goes on with a larger buffer.
 """
 
 from typing import TypeVar
@@ -124,11 +124,13 @@ def _walk(b, p, end, stop, i, out, wrapped, count):  # type: ignore[no-untyped-d
 def message(  # type: ignore[no-untyped-def]  # noqa: C901
     b, p, end, rows, pc, mask, records_end, i, out, topics, t, wrapped, w, elements, part, counters, ends
 ):
-    """Goes on with one message from row `pc` and position `p`: (status, position, row, mask, end of the records that are walked
-    or -1, topics so far, wrapped so far). `part` has the partitions so far, the group of those at hand, and, where there may be
-    more than the limits, the numbers of partitions and of topics from which on the last one takes the place of the one before;
-    a table of elements with one row holds the last partition alone, of a program without partitions the place of the last
-    records. After SHORT the same call goes on with more bytes.
+    """Continues with one message from row `pc` and position `p`. Returns status, position, row, mask, end of the records that
+    are being walked or -1, number of topics so far, and number of wrapped messages so far.
+
+    `part` has the number of partitions so far, the group of the current ones, and, if there may be more than the limits, the
+    numbers of partitions and of topics from which on the last one replaces the one before. A table of elements with one row
+    holds only the last partition; for a program without partitions, it holds the position of the last records. After SHORT, the
+    same call goes on with more bytes.
     """
     one = np.int64(1)
     while p <= end:
@@ -374,7 +376,7 @@ def message(  # type: ignore[no-untyped-def]  # noqa: C901
 
 @compiled
 def batch(b, rows, starts, ends, programs, first, out, facts, topics, t, wrapped, w, elements, part, counters, tag_ends):  # type: ignore[no-untyped-def]
-    """Messages `first` and later: (message to go on with, topics, wrapped)."""
+    """Reads messages from `first` on. Returns the message to go on with, and the numbers of topics and of wrapped messages."""
     for i in range(first, len(starts)):
         if programs[i] < 0:
             facts[0, i] = UNKNOWN
@@ -402,8 +404,8 @@ def batch(b, rows, starts, ends, programs, first, out, facts, topics, t, wrapped
 
 
 def _longer(table: Table, used: int, most: int = 0) -> Table:
-    """The used rows of a table, with room for twice as many rows as it had; a large one has room for `most` at once, since room
-    that is not written takes no memory, while a copy does.
+    """Returns the used rows of a table in one with twice its room. A large table gets room for `most` rows at once, since
+    memory that is not written is not allocated, while a copy takes time.
     """
     made = np.empty((used + max(2 * len(table), most if used > COPIED_MAX else 0), table.shape[1]), table.dtype)
     made[:used] = table[:used]
@@ -413,13 +415,13 @@ def _longer(table: Table, used: int, most: int = 0) -> Table:
 def project_arrays(
     buffer: Buffer, rows: NDArray[np.int32], starts: Int64s, ends: Int64s, programs: Int64s, room: int, most: int | None
 ) -> tuple[Int64s, Int64s, Int32s, Int64s, Int64s] | None:
-    """The whole batch: values and (status, mask, position), one column a message, topics
-    (message, name start, name end, uuid start), of 32 bits, since a batch has room for sixteen million, wrapped
-    (message, start, end), elements (`slots.ELEMENTS`), of which `room` are expected; None where there are more than `most`.
+    """Projects the whole batch. Returns values and (status, mask, position), with one column per message; topics (message, name
+    start, name end, uuid start), in 32 bits, since a batch has room for sixteen million; wrapped (message, start, end); and
+    elements (`slots.ELEMENTS`), of which `room` are expected. Returns None if there are more than `most` elements.
     """
     data = np.frombuffer(buffer, np.uint8)
     n = len(starts)
-    values = np.zeros((slots.WIDTH, n), np.int64)  # what no message has stays untouched memory
+    values = np.zeros((slots.WIDTH, n), np.int64)  # rows that no message has remain untouched memory
     facts = np.zeros((3, n), np.int64)
     topics = np.empty((2 * n + 16, 4), np.int32)
     wrapped = np.empty((n // 4 + 16, 3), np.int64)
@@ -434,7 +436,7 @@ def project_arrays(
             return None
         if at < n:
             full = [2 * used >= len(table) for used, table in ((t, topics), (w, wrapped), (part[0], elements))]
-            every = not any(full)  # one message needs more room than half of any table
+            every = not any(full)  # one message needs more than half of the room of some table
             if most is not None and (full[2] or every) and len(elements) >= most:
                 return None
             topics = _longer(topics, t, int((ends[at:] - starts[at:]).sum())) if full[0] or every else topics
@@ -444,9 +446,9 @@ def project_arrays(
 
 
 def ended(buffer: Buffer, rows: NDArray[np.int32], pc: int, start: int, end: int) -> tuple[int, int]:
-    """(status, position) of one run over `buffer[start:end]` from row `pc` on, of which nothing else is wanted.
+    """Returns (status, position) of one run over `buffer[start:end]` from row `pc` on, without other results.
 
-    Status SHORT where there are more names in the bytes than names have sense.
+    The status is SHORT if there are more names in the bytes than there is room for.
     """
     room = (end - start) // 4 + 16  # memory that is not written costs nothing
     data = np.frombuffer(buffer, np.uint8)

@@ -1,11 +1,15 @@
-"""Which fields hold secrets: message, field and what stands beside it in, yes or no out; the one table for all that is shown.
+"""Which fields hold secrets: message, field and the fields beside it in, yes or no out. The only table for everything shown.
 
-Law: applied to what is printed, shown or exported, never to what a message says of itself (`to_json`). Of a message that may
-hold a secret, what could not be read is taken for one. A message of an API that is not known may, as a response without its
-request, and so may what does not read of any message, and the bytes behind it: where its API or its length is damaged they are
-those of others. A message that was captured whole and does not read to its end is not what it says it is (`shown_as`), nor is
-one that has binary texts, or was cut and asks for more bytes than it has: its texts, bytes and wide numbers may be a secret
-of another, and all of its body in a dump. So is a client id that runs into its message.
+Law: it applies to everything that is printed, shown or exported, never to the message's own methods (`to_json`). These rules
+hold for messages that are damaged or not known:
+
+- In a message that may hold a secret, bytes that could not be read count as a secret.
+- A message of an unknown API may hold a secret; so does a response without its request, and bytes that do not decode as any
+  message, with the bytes after them. If an API or a length was damaged, these bytes belong to another message.
+- A message that was captured completely but cannot be read to its end is not the message it claims to be (`shown_as`). Neither
+  is one that has binary texts, or one that was cut and needs more bytes than it has. Its texts, bytes and wide numbers, and in
+  a dump its whole body, may be a secret of another message.
+- A client id that runs into the message after it is masked too.
 """
 
 import re
@@ -24,13 +28,13 @@ if TYPE_CHECKING:
     from kcap.decode.message import Message
 
 DAMAGED: Final = "(damaged)"
-"""In the place of a message's name: the message does not read to its end, though all of it is there."""
+"""Shown in place of a message's name if all of the message is there but it cannot be read to its end."""
 NARROW_BYTES: Final = 4
-"""Bytes of numbers that are shown of a damaged message: counts, partitions, error codes."""
+"""Size in bytes up to which numbers of a damaged message are shown: counts, partitions, error codes."""
 Path = tuple[str, ...]
-"""JSON keys from the outermost struct down; entries of arrays have none of their own."""
+"""JSON keys from the outermost struct down; array entries add none."""
 Rule = Callable[[Mapping[str, Any], Any], bool]
-"""The struct that holds the field, the field's value -> whether it is a secret."""
+"""Callback(struct that holds the field, the field's value) -> whether it is a secret."""
 
 SENSITIVE: Final = re.compile(
     r"passw|pass[._-]?phrase|passcode|pwd|(^|[^a-z])(pw|pin|otp|dsn|sas|hmac|salt|pat)($|[^a-z])|secret|cred|jaas|token"
@@ -45,7 +49,7 @@ SENSITIVE: Final = re.compile(
 
 
 def _damaged(word: str) -> str:
-    """A word with any character in the place of one of its own."""
+    """A pattern for a word in which one character was replaced by any other."""
     return "|".join(f"{word[:at]}.{word[at + 1 :]}" for at in range(len(word)))
 
 
@@ -56,13 +60,13 @@ DAMAGED_NAME: Final = re.compile(
     + f"|{'|'.join(map(_damaged, ('private.key', 'authorization', 'signature', 'user.info')))}",
     re.IGNORECASE,
 )
-"""Names that may have been one of those before a character of theirs was damaged; Kafka has none of them."""
+"""Names that may have been one of those before one of their characters was damaged. No name of Kafka's matches."""
 
 SECRET_VALUE: Final = re.compile(
-    r"/[^/\s@,:]*:[^/\s@]*@|//[^/\s@,]+@"  # a URL with userinfo (RFC 3986), also where the colon before a password is damaged
+    r"/[^/\s@,:]*:[^/\s@]*@|//[^/\s@,]+@"  # a URL with userinfo (RFC 3986), even if the colon before the password is damaged
     r"|(^|[\s:\"'=])(bearer|basic|negotiate|digest|apikey|token)\s+[^\s]{4}"  # an Authorization header
-    r"|----|BEGIN .{0,30}KEY|PRIVATE KEY"  # PEM, also where a bit of it is damaged
-    r"|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffd]"  # no text that a person wrote: damage may hide what it looked like
+    r"|----|BEGIN .{0,30}KEY|PRIVATE KEY"  # PEM, even if a bit of it is damaged
+    r"|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffd]"  # not text that a person wrote; damage may hide the original
     r"|private_?key|client_?secret|refresh_?token|access_?token"  # a service account's JSON
     r"|(pass(word|wd|phrase)?|pwd|secret|token|[a-z]key|sig|signature|credential)s?[\"']?\s*[=:]\s*[\"']?[^\s\"'&;,]"
     r"|(^|[^A-Za-z0-9])(AKIA|ASIA)[A-Z0-9]{16}|gh[pousr]_[A-Za-z0-9]{16}|xox[a-z]-[A-Za-z0-9-]{8}|sk-[A-Za-z0-9_-]{16}"
@@ -70,20 +74,20 @@ SECRET_VALUE: Final = re.compile(
     r"|\bpassword\b",
     re.IGNORECASE,
 )
-"""Values that are secrets by their look."""
+"""Values that look like secrets."""
 
 CONFIG_NAME: Final = re.compile(r"[A-Za-z0-9 ._:/+-]*")
-"""What names of configs are made of: the value of one that was damaged may be a secret."""
+"""Characters of which names of configs consist. The value of a config with a damaged name may be a secret."""
 WORDS: Final = re.compile(r"[A-Za-z0-9+/_=-]{24,}")
 HEX: Final = re.compile(r"(0x)?[0-9a-fA-F]{32,}")
 RANDOM_BITS: Final = 3.9
-"""Entropy of the characters of a text (bits each) from which on it looks like a key; words of configs have some 3.5."""
+"""Entropy, in bits per character, from which a text looks like a key. Words in configs have some 3.5."""
 PASSWORD_TYPE: Final = 9
 """DescribeConfigsResponse.ConfigType.PASSWORD."""
 
 
 def _sensitive(struct: Mapping[str, Any], value: Any) -> bool:
-    """The value of a config that is a secret by its name or its look, or by what the broker says of it."""
+    """Whether a config's value is a secret by its name, by its look or by what the broker reports."""
     name = str(struct.get("name") or struct.get("configName") or "")
     return (
         bool(struct.get("isSensitive"))
@@ -96,12 +100,12 @@ def _sensitive(struct: Mapping[str, Any], value: Any) -> bool:
 
 
 def _described(struct: Mapping[str, Any], value: Any) -> bool:
-    """The same where the broker says it of each value: where that is missing, the message is damaged."""
+    """The same if the broker reports for each value whether it is sensitive; if that is missing, the message is damaged."""
     return value != [] and ("isSensitive" not in struct or _sensitive(struct, value))
 
 
 def looks_secret(value: Any) -> bool:
-    """Whether a config's value is a credential by its look: a URL with a password, a header, a key, a long random text."""
+    """Whether a config's value looks like a credential: a URL with a password, a header, a key, a long random text."""
     if not isinstance(value, str):
         return not isinstance(value, int | float | bool | list | None)
     return (
@@ -112,7 +116,7 @@ def looks_secret(value: Any) -> bool:
 
 
 def _random(word: str) -> bool:
-    """Whether a word of base64's letters has the look of random bytes."""
+    """Whether a word in the alphabet of base64 looks like random bytes."""
     kinds = (str.isupper, str.islower, str.isdigit)
     if not all(any(map(kind, word)) for kind in kinds):
         return False
@@ -121,7 +125,7 @@ def _random(word: str) -> bool:
 
 
 def _enveloped(_struct: Mapping[str, Any], value: Any) -> bool:
-    """A request inside an envelope that may itself hold a secret (KIP-590)."""
+    """Whether the request inside an envelope may hold a secret itself (KIP-590)."""
     head = value if isinstance(value, bytes) else _from_base64(value)
     name = api_name(int.from_bytes(head[:2], "big", signed=True))
     return len(head) < 2 or name is None or f"{name}Request" in RULES
@@ -156,7 +160,7 @@ ConfigRecord                       value                         sensitive
 EnvelopeRequest                    requestData                   enveloped
 EnvelopeResponse                   responseData                  always
 """
-"""Message, path of the field, when. An envelope's answer does not say what it answers."""
+"""Message, path of the field, condition. The response to an envelope does not say to which request it responds."""
 
 _RULES_BY_NAME: Final[dict[str, Rule]] = {
     "always": lambda _struct, _value: True,
@@ -177,18 +181,20 @@ RULES: Final = _read(_TABLE)
 """Message -> path -> rule."""
 HEADER: Final = "header"
 RECORDS: Final = "records"
-"""The field with record batches; what of these does not read is data of users, which is shown."""
+"""The field with record batches. Parts of it that cannot be read are data of users, which is shown."""
 BULK: Final = frozenset({"ProduceRequest", "FetchResponse", "ShareFetchResponse", "FetchSnapshotResponse"})
-"""Messages that carry records, and are large."""
+"""Large messages, which carry records."""
 CLIENT_ID: Final = ("clientId",)
-"""Of a request's header."""
+"""Path of the field in a request's header."""
 TOKEN: Final = ("authBytes",)
 TOKENS: Final = frozenset({"SaslAuthenticateRequest", "SaslAuthenticateResponse"})
 """Messages that carry SASL tokens."""
 
 
 def shown_as(message: "Message", size: int | None) -> str | None:
-    """The name by which parts of a message are masked; `size`: bytes of its frame with the length, None where not known."""
+    """Returns the name by which parts of a message are masked. `size`: bytes of its frame with the length, None if not
+    known.
+    """
     damaged = not is_client_id(message.header.client_id) or _has_binary_text(message.to_json())
     if message.undecoded is not None and size is not None:
         damaged |= len(message.frame) >= size - 4 or _misread(message, size) or not message.may_have(size - 4)
@@ -196,15 +202,17 @@ def shown_as(message: "Message", size: int | None) -> str | None:
 
 
 def _misread(message: "Message", size: int) -> bool:
-    """Whether so little is there of what a cut message says to have that its length is rather one that was damaged, and what
-    stands there another message.
+    """Whether so little of a cut message is there that its length was probably damaged and the bytes belong to another
+    message.
     """
     little = len(message.frame) * limits.EVIDENCE_SHARE < size
     return little and size > limits.DOUBTED_BYTES and message.name not in BULK
 
 
 def _has_binary_text(value: Any) -> bool:
-    """Whether a text in JSON has characters of other fields: its length is that of another message, or damaged."""
+    """Whether a text in JSON has characters that only other fields have. Then its length is damaged or that of another
+    message.
+    """
     if isinstance(value, str):
         return BINARY.search(value) is not None
     if isinstance(value, list):
@@ -213,12 +221,12 @@ def _has_binary_text(value: Any) -> bool:
 
 
 def may_hold_secrets(name: str | None) -> bool:
-    """Whether a message by this name, as of `shown_as`, may hold what must not be shown."""
+    """Whether a message with this name, from `shown_as`, may hold something that must not be shown."""
     return name == DAMAGED or name in RULES
 
 
 def is_secret(message: str | None, path: Path, struct: Mapping[str, Any], value: Any) -> bool:
-    """Whether the field at `path` of a message, beside the others of its struct, must not be shown."""
+    """Whether the field at `path` of a message must not be shown; `struct` has the fields beside it."""
     if path == CLIENT_ID:
         return isinstance(value, str) and not is_client_id(value)
     rule = RULES.get(message or "", {}).get(path)
@@ -226,7 +234,7 @@ def is_secret(message: str | None, path: Path, struct: Mapping[str, Any], value:
 
 
 def masked(message: str | None, body: dict[str, Any]) -> dict[str, Any]:
-    """The JSON of a message with its secrets replaced; the same object where the message can hold none."""
+    """The JSON of a message with its secrets replaced; the same object if the message can hold none."""
     if message == DAMAGED:
         return {key: _narrow(value) for key, value in body.items()}
     if message not in RULES:
@@ -236,7 +244,7 @@ def masked(message: str | None, body: dict[str, Any]) -> dict[str, Any]:
 
 
 def _narrow(value: Any) -> Any:
-    """JSON of a damaged message: its shape and its narrow numbers."""
+    """JSON of a damaged message, with only its structure and its narrow numbers."""
     if isinstance(value, list):
         return [_narrow(entry) for entry in value]
     if isinstance(value, dict):
@@ -257,12 +265,12 @@ def _masked(message: str, path: Path, value: Any) -> Any:
 
 
 def step(path: Path, node: Node) -> Path:
-    """The path of a node below the one at `path`: entries of arrays and tag sections are no steps."""
+    """The path of a node below the one at `path`; array entries and tag sections add nothing."""
     return path if node.name.startswith("[") or node.name == "tags" else (*path, json_key(node.name))
 
 
 def is_secret_node(message: str | None, path: Path, node: Node, siblings: Sequence[Node]) -> bool:
-    """`is_secret` for a node at `path` of a tree, given the nodes beside it."""
+    """`is_secret` for a node at `path` of a tree; `siblings` are the nodes beside it."""
     if node.name == UNDECODED and node.data:
         return message is None or message in RULES or node.words == BEHIND or RECORDS not in path
     if path == CLIENT_ID:
@@ -273,7 +281,7 @@ def is_secret_node(message: str | None, path: Path, node: Node, siblings: Sequen
     if message not in RULES:
         return False
     if path[:1] == TOKEN and message in TOKENS:
-        # A token whose parts are known shows what is no secret; one of no known shape shows nothing.
+        # Of a token with a known shape, parts that are not secret are shown; of any other token nothing is.
         return node.name in SECRET_PARTS if len(path) > 1 else bool(node.value) and not node.children
     if path not in RULES[message]:
         return False
@@ -284,7 +292,7 @@ def is_secret_node(message: str | None, path: Path, node: Node, siblings: Sequen
 
 
 def secret_spans(message: str | None, root: Node) -> list[tuple[int, int]]:
-    """Spans of the frame that hold secrets, rising; `root` is the tree of a message."""
+    """Spans of the frame that hold secrets, ascending; `root` is the tree of a message."""
     if message == DAMAGED:
         return [
             span for child in root.children for span in (_header(child) if child.name == HEADER else [(child.start, child.end)])
@@ -295,7 +303,7 @@ def secret_spans(message: str | None, root: Node) -> list[tuple[int, int]]:
 
 
 def _fields(node: Node) -> Iterator[Node]:
-    """All nodes below one, but for those of records."""
+    """Yields all nodes below one, except those of records."""
     for child in node.children:
         if not child.buffer and child.name != RECORDS:
             yield child
@@ -316,7 +324,9 @@ def _spans(message: str, path: Path, node: Node, *, at_top: bool = False) -> Ite
 
 
 def _header(header: Node) -> Iterator[tuple[int, int]]:
-    """What did not read of a header, and a client id that is none: the message behind it is there."""
+    """Yields the parts of a header that could not be read, and a client id that is not one, since it contains bytes of the
+    message.
+    """
     for node in header.children:
         if node.name == UNDECODED or is_secret_node(None, step((), node), node, ()):
             yield node.start, node.end

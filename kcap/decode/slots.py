@@ -1,7 +1,7 @@
-"""What the projection takes out of a message: the slots, and which fields go there. Pure data and look-ups.
+"""What the projection takes from a message: the slots, and which fields are stored in them. Pure data and look-ups.
 
 A message's path is its field names from the outermost struct inwards. Law: a scalar slot is filled from the outermost struct,
-or from the first element of an array where the API moved the field into one.
+or from the first element of an array if a later version of the API moved the field into one.
 """
 
 from typing import Final
@@ -32,7 +32,7 @@ SLOTS: Final = (
 """The integer columns, in order. `codecs` and `magics` are bit masks: bit n is codec or magic n."""
 
 TEXTS: Final = ("group_id", "member_id", "transactional_id")
-"""The text columns, as spans; their presence bits stand behind those of SLOTS."""
+"""The text columns, as spans; their presence bits follow those of SLOTS."""
 
 SLOT: Final = {name: at for at, name in enumerate(SLOTS)}
 TEXT: Final = {name: at for at, name in enumerate(TEXTS)}
@@ -53,10 +53,10 @@ TEXT: Final = {name: at for at, name in enumerate(TEXTS)}
 WHOLE: Final = sum(
     1 << at for at in (ERROR_CODE, ERROR_COUNT, PARTITION_COUNT, BATCH_COUNT, RECORD_COUNT, RECORDS_BYTES, CODECS, MAGICS)
 )
-"""Presence bits of slots that are only true of a message read to its end."""
+"""Presence bits of slots that are only valid for a message that was read to its end."""
 
 WIDTH: Final = len(SLOTS) + 2 * len(TEXTS)
-"""Numbers the projection holds for a message: the integers, then start and end of each text."""
+"""Numbers that the projection stores per message: the integers, then start and end of each text."""
 
 OUTERMOST: Final[dict[str, str]] = {
     "ThrottleTimeMs": "throttle_time_ms",
@@ -97,16 +97,16 @@ NESTED: Final[dict[tuple[str, str], str]] = {
     ("WriteTxnMarkersRequest", "Markers.ProducerId"): "producer_id",
     ("WriteTxnMarkersRequest", "Markers.ProducerEpoch"): "producer_epoch",
 }
-"""(message, path) -> slot, where newer versions ask for several at once; the first one stands for the message."""
+"""(message, path) -> slot, if newer versions have several; the first one is stored for the message."""
 
 PARTITION_FIELDS: Final = frozenset({"Partition", "PartitionIndex", "PartitionId", "Index"})
-"""An array whose struct starts with one of these int32 fields has one element a partition."""
+"""An array whose struct starts with one of these int32 fields has one element per partition."""
 
 PARTITION_NUMBERS: Final = frozenset({"Partitions", "PartitionIndexes"})
-"""int32 arrays of these names list partitions."""
+"""int32 arrays with these names list partitions."""
 
 NOT_COUNTED: Final = frozenset({"ForgottenTopicsData", "Assignments"})
-"""Arrays below which partitions are not what the message is about: those a fetch session drops, those of a new topic."""
+"""Arrays whose partitions are not what the message is about: those that a fetch session drops, and those of a new topic."""
 
 
 WITH_PARTITIONS: Final = frozenset(
@@ -117,7 +117,7 @@ WITH_PARTITIONS: Final = frozenset(
 )  # fmt: skip
 """APIs whose partitions are read one by one."""
 LISTING: Final = "Metadata"
-"""The one of them that is not about partitions but tells who leads them: its partitions are rows where that is requested."""
+"""The one of these APIs that is not about partitions but lists their leaders. Its partitions become rows only on request."""
 
 ELEMENTS: Final = (
     "message", "topic", "group_start", "group_end", "records_start", "records_end",
@@ -129,7 +129,7 @@ ELEMENTS: Final = (
 ELEMENT_AT: Final = {name: at for at, name in enumerate(ELEMENTS)}
 MESSAGE, TOPIC, GROUP_START, GROUP_END, RECORDS_START, RECORDS_END, PARTITION = range(7)
 NOTHING: Final = -0x4B434150_4B434151
-"""What a column of a partition holds that its message does not have: a number that no field has for a reason of its own."""
+"""Value of a column that a partition's message does not have. No field has this number for another reason."""
 
 PARTITION_COLUMNS: Final[dict[str, str]] = {
     "Partition": "partition",
@@ -157,25 +157,25 @@ PARTITION_COLUMNS: Final[dict[str, str]] = {
 }
 """Field of a partition's struct -> column."""
 LARGEST_COLUMNS: Final = {("ShareFetchResponse", "AcquiredRecords.DeliveryCount"): "delivery_count"}
-"""(message, path inside of a partition's struct) -> column: a field of an array there, of which the largest counts."""
+"""(message, path within a partition's struct) -> column, for a field in an array of which the largest value is stored."""
 
 NOT_OF_PARTITIONS: Final = frozenset(
     {
-        ("DeleteRecordsRequest", "Offset"),  # up to where to delete, not where something is
+        ("DeleteRecordsRequest", "Offset"),  # up to where to delete, not a position of data
         ("FetchRequest", "LogStartOffset"),  # the follower's own
-        ("OffsetForLeaderEpochRequest", "CurrentLeaderEpoch"),  # beside the epoch that is requested
+        ("OffsetForLeaderEpochRequest", "CurrentLeaderEpoch"),  # in addition to the epoch that is requested
     }
 )
-"""(message, field) that would go to a column but means something else."""
+"""(message, field) that matches a column by name but means something else."""
 
 
 def partition_column(message: str, field: str) -> str | None:
-    """The column of the side buffer of partitions that a field of a partition's struct goes to."""
+    """The column of the side buffer of partitions for a field of a partition's struct; None for most."""
     return None if (message, field) in NOT_OF_PARTITIONS else PARTITION_COLUMNS.get(field)
 
 
 def slot_of(message: str, path: tuple[str, ...]) -> str | None:
-    """The slot that the field at `path` of a request or response goes to, None for most."""
+    """The slot for the field at `path` of a request or response; None for most."""
     if len(path) == 1:
         return OUTERMOST.get(path[0])
     return NESTED.get((message, ".".join(path)))

@@ -1,7 +1,7 @@
 """Metrics that clients push to brokers (KIP-714): the field's bytes in, OTLP's messages as nodes out.
 
-The names come from OpenTelemetry's own definitions (opentelemetry-proto, the extra `telemetry`); without them fields have
-numbers. Law: nodes tile their span; what is no protobuf stays bytes; decompression is bounded.
+The names come from OpenTelemetry's own definitions (opentelemetry-proto, the extra `telemetry`); without them, fields have
+numbers. Law: nodes tile their span; bytes that are not protobuf remain bytes; decompression is bounded.
 """
 
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ def metrics_data() -> Any:
 
 
 def pushed(inside: Inside) -> Sequence[Node]:
-    """The metrics of a PushTelemetry request, inflated by the codec that stands before them."""
+    """The metrics of a PushTelemetry request, decompressed with the codec named before them."""
     buffers, span = inside.buffers, (inside.buffer, inside.start, inside.end)
     codec = next((node.value for node in inside.before if node.name == "CompressionType"), 0)
     result = inflate(codec, inside.data, METRICS_BYTES_MAX)
@@ -55,7 +55,7 @@ def pushed(inside: Inside) -> Sequence[Node]:
 
 
 def message_nodes(tiler: Tiler, *, descriptor: Any, depth: int) -> None:
-    """The fields of a protobuf message, one node each; raises DamageError."""
+    """Adds the fields of a protobuf message, one node each. Raises DamageError."""
     cursor = tiler.cursor
     while cursor.left:
         start = cursor.position
@@ -108,7 +108,7 @@ def _sized(tiler: Tiler, name: str, start: int, field: Any, depth: int) -> None:
 
 
 def _inside(tiler: Tiler, start: int, at: int, end: int, descriptor: Any, depth: int) -> list[Node]:
-    """Tag and length of a message, then its fields."""
+    """Nodes for the tag and length of a message, then for its fields."""
     head = Node("tag and length", end - at, str(end - at), tiler.buffers, tiler.buffer, start, at)
     inner = Tiler(tiler.buffers, tiler.buffer, at, end)
     return [head, *inner.finish(partial(message_nodes, descriptor=descriptor, depth=depth))]

@@ -1,7 +1,7 @@
 """SASL tokens: the bytes of SaslAuthenticate in, their parts as nodes out.
 
-A token does not say which mechanism it is of; its shape does. Law: parts tile the token; what fits no shape stays one
-piece, which is never shown (`kcap.decode.secrets`), as the parts named in `SECRET_PARTS` are never shown.
+A token does not name its mechanism, so it is recognised by its shape. Law: parts tile the token. A token of no known shape
+remains one piece, which is never shown (`kcap.decode.secrets`); neither are the parts named in `SECRET_PARTS`.
 """
 
 import re
@@ -13,7 +13,7 @@ from kcap.decode.tree import Inside
 from kcap.wire.text import decode_text
 
 SECRET_PARTS: Final = frozenset({"password", "proof", "salt", "verifier", "bearerToken", "ticket", "channelBinding", "further"})
-"""Parts that are secrets, or help to guess one."""
+"""Parts that are secrets, or that help to guess one."""
 
 _ID: Final = rb"[^\x00-\x1f\x7f]"
 _SCRAM_NONCE: Final = rb"r=[!-+\--~]+"
@@ -61,11 +61,11 @@ SHAPES: Final = tuple(
         ("GSSAPI", rb"(?P<ticket>\x60.{1,5}\x06\x09\x2a\x86\x48\x86\xf7\x12\x01\x02\x02.*)"),
     )
 )
-"""(mechanism and message, its shape); the groups of a shape lie side by side."""
+"""(mechanism and message, its shape); the groups of a shape are adjacent."""
 
 
 def token_nodes(inside: Inside) -> list[Node]:
-    """One node with the parts of a token; none for a token of no known shape."""
+    """One node with the parts of a token; empty for a token of no known shape."""
     data = inside.data
     for mechanism, shape in SHAPES:
         found = shape.fullmatch(data)
@@ -81,6 +81,6 @@ def nodes_of(inside: Inside, parts: list[tuple[str, int, int]]) -> list[Node]:
 
 
 def part(inside: Inside, name: str, low: int, high: int) -> Node:
-    """A part of a token: its text without what ends it."""
+    """A part of a token: its text without the terminator."""
     text = decode_text(inside.data[low:high].rstrip(b"\x00\x01,"))
     return Node(name, text, text, inside.buffers, inside.buffer, inside.start + low, inside.start + high)

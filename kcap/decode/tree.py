@@ -1,7 +1,7 @@
 """A message as nodes with byte spans: frame, header and plan in, the root node out.
 
-Laws (with those of `kcap.decode.nodes`): length bytes belong to their string, array counts and tag sections are nodes of their
-own; of a damaged body what was read stays and the rest is one `undecoded` node; nothing raises.
+Laws (in addition to those of `kcap.decode.nodes`): length bytes belong to their string; array counts and tag sections are
+separate nodes. The readable part of a damaged body is retained, and the rest is one `undecoded` node. Nothing raises.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Inside:
-    """The bytes of a field that hold something of their own, and what was said before them."""
+    """The bytes of a field that holds something to decode, and what is known from the fields before it."""
 
     buffers: Buffers
     buffer: int
     start: int
     end: int
     topic: str = ""
-    """Name or id of the topic, empty where none was said."""
+    """Name or id of the topic; empty if none was given."""
     before: Sequence[Node] = ()
     """The fields before it in its struct."""
 
@@ -45,12 +45,13 @@ class Inside:
 
 
 HOLDERS: Final = frozenset(ARRAYS) | {opcodes.TAGS, opcodes.STRUCT, opcodes.NULLABLE, opcodes.NULLABLE_TAGGED}
-"""Ops with others inside; their column `a` is the row behind them."""
+"""Ops that contain other rows; their column `a` is the row after these."""
 TOPICS: Final = frozenset({opcodes.TOPIC_NAME, opcodes.COMPACT_TOPIC_NAME})
 
 OPENERS: Final[dict[str, Callable[[Inside], Sequence[Node]]]] = {}
-"""Field type, or message and field (`EnvelopeRequest.RequestData`) -> what makes the nodes of its bytes. Filled from above:
-this layer knows neither record batches nor whole messages."""
+"""Field type, or message and field (`EnvelopeRequest.RequestData`) -> function that makes the nodes of its bytes. Higher layers
+fill it, since this layer has no access to record batches or whole messages.
+"""
 
 
 class _Body:
@@ -71,7 +72,9 @@ class _Body:
         return rows
 
     def stepped(self, pc: int, stop: int, cursor: Cursor) -> int | None:
-        """Where rows `pc` up to `stop` end, by the interpreter: ten times as fast as reading them. None where damaged."""
+        """Offset at which rows `pc` up to `stop` end, by the interpreter, which is ten times as fast as making nodes; None if
+        damaged.
+        """
         rows = self._rows(stop)
         state = self._state
         state.begin(0, pc, cursor.position)
@@ -84,7 +87,7 @@ class _Body:
         return Tiler(self.buffers, self.buffer, start, end, topic)
 
     def fields(self, pc: int, stop: int, tiler: Tiler) -> None:
-        """The fields of rows `pc` up to `stop`; raises DamageError."""
+        """Adds the fields of rows `pc` up to `stop`. Raises DamageError."""
         while pc < stop:
             pc = self.row(pc, tiler)
 
@@ -92,7 +95,9 @@ class _Body:
         return self.tiler(start, end, topic).finish(lambda tiler: self.fields(pc, stop, tiler))
 
     def measure(self, pc: int, tiler: Tiler) -> tuple[int, bool]:
-        """Steps over what the row begins: (end, whether all of it reads). Of something damaged the end is the span's."""
+        """Steps over what the row begins. Returns its end, and whether all of it can be read; if it is damaged, the end is that
+        of the span.
+        """
         cursor = tiler.cursor
         op, stop, _, _ = self.plan.rows[pc]
         end = None
@@ -109,7 +114,9 @@ class _Body:
         return ahead.position, True
 
     def row(self, pc: int, tiler: Tiler, name: str = "") -> int:
-        """The node or nodes of one row; the row behind them. Raises DamageError behind a node that is damaged inside."""
+        """Adds the node or nodes of one row; returns the row after them. Raises DamageError after a node that is damaged
+        inside.
+        """
         op, a, _, _ = self.plan.rows[pc]
         label = self.plan.labels[pc]
         if op in UNPACKED:
@@ -178,7 +185,7 @@ class _Body:
             node.expand = partial(self.opened, opener, start, inside)
 
     def blob(self, inside: Inside) -> list[Node]:
-        """The version of a blob and its fields, by this body's plan."""
+        """Nodes of the version of a blob and of its fields, by this body's plan."""
 
         def build(tiler: Tiler) -> None:
             tiler.fixed("version", Struct(">h"))
@@ -187,7 +194,7 @@ class _Body:
         return self.tiler(inside.start, inside.end).finish(build)
 
     def opened(self, opener: Callable[[Inside], Sequence[Node]], start: int, inside: Inside) -> list[Node]:
-        """The length of a bytes field, then the nodes of what it holds."""
+        """Nodes of the length of a bytes field, then of its contents."""
         size = inside.end - inside.start
         length = Node("length", size, str(size), self.buffers, self.buffer, start, inside.start)
         inner = opener(inside)
@@ -272,7 +279,7 @@ class _Body:
         return self.tiler(start, end).finish(build)
 
     def tag(self, cases: dict[int, tuple[int, str]], tiler: Tiler) -> None:
-        """One tagged field: its number, its size, its value."""
+        """Adds one tagged field: its number, its size, its value."""
         cursor = tiler.cursor
         start = cursor.position
         number = cursor.read_uvarint()
@@ -311,13 +318,13 @@ class _Body:
 
 
 def body_nodes(plan: Plan, buffers: Buffers, buffer: int, start: int, end: int) -> list[Node]:
-    """The body of a message over `buffer[start:end]`; bytes behind it are one `undecoded` node."""
+    """Nodes of the body of a message over `buffer[start:end]`; bytes after it are one `undecoded` node."""
     body = _Body(plan, buffers, buffer)
     return body.tiler(start, end).finish(lambda tiler: body.fields(0, len(plan.rows) - 1, tiler), BEHIND)
 
 
 def message_tree(place: "Inside", name: str | None, header: "Header", plan: Plan | None, unknown: str | None) -> Node:
-    """The root: header and body of the frame at a place. `unknown` says why there is no plan."""
+    """The root, with header and body of the frame at a place. `unknown` says why there is no plan."""
     buffers, buffer, start, size = place.buffers, place.buffer, place.start, place.end
     end = size if header.fault else start + header.end
 

@@ -1,4 +1,4 @@
-"""Values in words: a field's name, type and value in, what a person reads out. Tables over Kafka's field names."""
+"""Values as text: a field's name, type and value in, what a person reads out. Tables over Kafka's field names."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -55,19 +55,19 @@ def _api(value: Any) -> str:
 
 
 def error_words(value: int) -> str:
-    """An error code with Kafka's name, and whether clients may try again."""
+    """An error code with Kafka's name, and whether clients may retry."""
     return f"{value} {error_name(value) or 'unknown'}" + (" (retriable)" if retriable(value) else "")
 
 
 def _allowed(value: Any) -> str:
-    """A bit field of ACL operations (KIP-430); the smallest int32 means that they were not requested."""
+    """A bit field of ACL operations (KIP-430). The smallest int32 means that they were not requested."""
     if value == -(1 << 31):
         return f"{value} not requested"
     return f"{value} " + (", ".join(name for bit, name in enumerate(_OPERATIONS) if value >> bit & 1) or "none")
 
 
 def timestamp_words(value: int) -> str:
-    """Milliseconds since the epoch with the time in UTC, where that is what they look like."""
+    """Milliseconds since the epoch, followed by the time in UTC if the value looks like one."""
     if not _YEAR_2000_MS <= value < _YEAR_2100_MS:
         return str(value)
     time = datetime.fromtimestamp(value // 1000, UTC)
@@ -125,14 +125,15 @@ _FIELDS: Final[dict[str, Callable[[Any], str]]] = {
     "ShareSessionEpoch": _named({-1: "close session", 0: "new session"}),
     "Timestamp": _named({-1: "latest", -2: "earliest", -3: "max timestamp", -4: "earliest local", -5: "latest tiered"}),
 }
-"""Field name -> words. Sources: ListOffsetsRequest, FindCoordinatorRequest, CompressionType, ElectionType, ScramMechanism,
-PatternType, AclPermissionType, AclOperation, AlterConfigOp, DescribeConfigsResponse.ConfigSource and ConfigType,
-DescribeClientQuotasRequest, DescribeClusterRequest, FeatureUpdate.UpgradeType, ConsumerGroupDescribeResponse.json,
-LeaderRecoveryState, TransactionState, AcknowledgeType, ShareAcquireMode, ShareFetch state machine, RemoteLogSegmentState,
-RemotePartitionDeleteState, ZkMigrationState (all .java but the one)."""
+"""Field name -> function that makes the text. Sources: ListOffsetsRequest, FindCoordinatorRequest, CompressionType,
+ElectionType, ScramMechanism, PatternType, AclPermissionType, AclOperation, AlterConfigOp, DescribeConfigsResponse.ConfigSource
+and ConfigType, DescribeClientQuotasRequest, DescribeClusterRequest, FeatureUpdate.UpgradeType,
+ConsumerGroupDescribeResponse.json, LeaderRecoveryState, TransactionState, AcknowledgeType, ShareAcquireMode, ShareFetch state
+machine, RemoteLogSegmentState, RemotePartitionDeleteState, ZkMigrationState (all .java but the one).
+"""
 
 _ACL_MESSAGES: Final = ("AccessControl", "CreateAcls", "DeleteAcls", "DescribeAcls")
-"""How messages begin whose resource types are those of ACLs; in all others they are those of configs."""
+"""Beginnings of the names of messages whose resource types are those of ACLs; in all others they are those of configs."""
 
 
 def words(name: str, kind: str, value: Any, message: str = "") -> str:

@@ -1,8 +1,8 @@
-"""Chunks: packets or TCP segments of one shard of a file as columns that are small enough to be sent between machines.
+"""Chunks: packets or TCP segments of one shard of a file, as columns that are small enough to be sent between machines.
 
 In: columns of packets or segments. Out: a chunk as bytes and back; chunks of several files merged into capture order; their
-payloads, read from the files where they did not come along. Law: unpacking gives what was packed; merged chunks
-give the order of `kcap.capture.fileset`: by the latest time so far of each file, ties by file name.
+payloads, read from the files if they were not sent along. Law: unpacking gives what was packed. Merged chunks have the order of
+`kcap.capture.fileset`: by the latest time so far of each file, ties by file name.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -33,7 +33,7 @@ CONSTANT: Final = -1
 
 
 def pack_column(values: "Int64s", *, rising: bool) -> list[bytes]:
-    """Packs int64 numbers, at least one, in the narrowest type that holds all; `rising` columns are stored as differences."""
+    """Packs at least one int64 number in the narrowest type that can hold all; `rising` columns are stored as differences."""
     first = int(values[0])
     steps = np.diff(values, prepend=first) if rising else values - first
     low, high = int(steps.min()), int(steps.max())
@@ -44,7 +44,7 @@ def pack_column(values: "Int64s", *, rising: bool) -> list[bytes]:
 
 
 def unpack_column(packed: bytes, at: int, out: "Int64s", *, rising: bool) -> int:
-    """Reads a packed column at `at` into `out`; returns the place behind it."""
+    """Reads a packed column at `at` into `out`; returns the position after it."""
     width, first = COLUMN.unpack_from(packed, at)
     at += COLUMN.size
     if width == CONSTANT:
@@ -79,7 +79,7 @@ def in_directions(flow: "Int64s", captured: "Int64s") -> "tuple[Int64s, Int64s]"
 
 @dataclass(slots=True)
 class StrippedSegments:
-    """TCP segments, one a packet, with payloads of which verified records may be blanked."""
+    """TCP segments, one per packet, with payloads in which verified records may be blanked."""
 
     numbers: "Int64s"
     """int64, a row for each of `kcap.net.segment_columns.NAMES`; `payload` is a place in `data`, ordered by `in_directions`."""
@@ -156,8 +156,9 @@ Order = tuple[int, int, int]
 HEAD: Final = Struct("<iqq")
 """Index of the file, packets, bytes of their segments."""
 COLUMNS: Final = ("number", "time_ns", "start", "head", "captured", "cut", "link", "latest")
-"""Of each packet: its number in the file, time (ns), file offset of its bytes, how far before them its record begins, bytes
-captured, bytes cut off by the snapshot length, link type, and the latest time of the file so far (ns)."""
+"""For each packet: its number in the file, time (ns), file offset of its bytes, distance from its record's beginning to these,
+bytes captured, bytes cut off by the snapshot length, link type, and the latest time of the file so far (ns).
+"""
 RISING: Final = frozenset({"number", "time_ns", "start", "latest"})
 """Columns whose differences are smaller than their values."""
 AT: Final = {name: at for at, name in enumerate(COLUMNS)}
@@ -171,7 +172,7 @@ class ShardPackets:
     columns: "Int64s"
     """int64, a row for each of `COLUMNS`."""
     data: bytes | None = None
-    """The captured bytes of the packets, one after the other; None where they are read from the files."""
+    """The captured bytes of the packets, concatenated; None if they are read from the files."""
     stripped: StrippedSegments | None = None
     """The packets as stripped segments; `start` is then the offset of the packet record, and later columns are 0."""
 
@@ -192,7 +193,7 @@ class ShardPackets:
 
 
 def unpack(packed: bytes, data: bytes | None = None) -> ShardPackets:
-    """The inverse of `ShardPackets.pack`; `data` is what travelled beside it."""
+    """The inverse of `ShardPackets.pack`; `data` is what was sent along with it."""
     file, count, size = HEAD.unpack_from(packed)
     at = HEAD.size + size
     columns = np.empty((len(COLUMNS), count), np.int64)
@@ -231,9 +232,9 @@ def ranks_of(names: Sequence[str]) -> list[int]:
 
 
 def merged(chunks: Iterable[ShardPackets], ranks: Sequence[int]) -> Iterator[tuple[ShardPackets, int, int]]:
-    """Runs of packets in capture order: a chunk, the first packet of the run and the one behind its last.
+    """Yields runs of packets in capture order: a chunk, the first packet of the run, and the one after its last.
 
-    The chunks come in the order of their first packets.
+    The chunks must be in the order of their first packets.
     """
     source = iter(chunks)
     following = next(source, None)
@@ -263,9 +264,9 @@ def order_of(chunk: ShardPackets, at: int, ranks: Sequence[int]) -> Order:
 
 # -- bytes ----------------------------------------------------------------------------------------------------------------
 def with_bytes(chunk: ShardPackets, first: int, last: int, read_at: ReadAt) -> PacketBatch:
-    """Packets of a chunk with their bytes, read from the file where the chunk has none; numbered from 1.
+    """Packets of a chunk with their bytes, read from the file if the chunk has none; numbered from 1.
 
-    Raises CaptureError where the file is shorter than it was.
+    Raises CaptureError if the file is shorter than it was.
     """
     columns = chunk.columns[:, first:last]
     sizes = columns[AT["captured"]]
@@ -283,7 +284,7 @@ def with_bytes(chunk: ShardPackets, first: int, last: int, read_at: ReadAt) -> P
 
 
 def _gathered(file: int, starts: "Int64s", sizes: "Int64s", read_at: ReadAt) -> "tuple[bytes, Int64s]":
-    """The bytes of packets and where each begins in them; packets that lie close together in the file are read at once."""
+    """The bytes of packets, and where each begins in them. Packets that are near each other in the file are read at once."""
     ends = starts + sizes
     cuts = [0, *(np.flatnonzero(starts[1:] - ends[:-1] > CHUNK_GAP_BYTES) + 1).tolist(), len(starts)]
     places, pieces, size = starts.copy(), list[bytes](), 0

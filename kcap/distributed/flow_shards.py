@@ -1,8 +1,8 @@
 """Shards of a capture by flow: the shard of each packet, and the segments of a shard's packets under their own packet numbers.
 
 In: packets of a batch. Out: the number of a shard for each packet; or, for selected packets of a file, segment columns as if
-the other packets held no TCP. Law: both directions of a flow are in one shard, whatever tunnel or link layer they came through;
-where shards are made by hosts, so are all connections between two hosts; the size of batches changes nothing.
+the other packets held no TCP. Law: both directions of a flow are in one shard, whatever tunnel or link layer they came through.
+If shards are made by hosts, so are all connections between two hosts. The size of batches changes nothing.
 """
 
 from typing import TYPE_CHECKING, Any, Final
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
     Words = NDArray[np.uint64]
 
 NO_SHARD: Final = -1
-"""Shard of a packet without TCP: none."""
+"""Value for a packet without TCP, which is in no shard."""
 ALL_SHARDS: Final = -2
-"""Shard of an IP fragment: every one, since only a reader of all fragments of a datagram finds its flow."""
+"""Value for an IP fragment, which is in every shard, since only a reader of all fragments of a datagram can find its flow."""
 FACTORS: Final = np.array([0x9E3779B97F4A7C15, 0xD1B54A32D192ED03, 0x8CB92BA72F3D8DD7], np.uint64)
 """Odd multipliers for the 8-byte words of an endpoint (an address and a port)."""
 MIXING: Final = np.uint64(0xBF58476D1CE4E5B9)
 
 
 def keys_of_flows(flows: "Bytes", *, ports: bool = True) -> "Int64s":
-    """A 63 bit number for each flow key (rows of 12 or 36 bytes), the same for both directions of a flow.
+    """A 63-bit number for each flow key (rows of 12 or 36 bytes), the same for both directions of a flow.
 
-    Without `ports` it is the same for all connections between two hosts.
+    Without `ports`, it is the same for all connections between two hosts.
     """
     size = (flows.shape[1] - 4) // 2
     ends = []
@@ -56,7 +56,7 @@ def keys_of_flows(flows: "Bytes", *, ports: bool = True) -> "Int64s":
 
 
 def shards_of(keys: "Int64s", shards: int) -> "Int64s":
-    """The shard of each flow number; NO_SHARD and ALL_SHARDS stay."""
+    """The shard of each flow number; NO_SHARD and ALL_SHARDS are unchanged."""
     return np.where(keys < 0, keys, (keys >> 32) % shards)
 
 
@@ -99,12 +99,12 @@ class ShardParser(SegmentParser):
         self.shards = shards
         self._by_hosts = by_hosts and shards > 1
         self.keys: Int64s = np.zeros(0, np.int64)
-        """Flow number of each packet of the current batch; NO_SHARD or ALL_SHARDS where it has none."""
+        """Flow number of each packet of the current batch; NO_SHARD or ALL_SHARDS if it has none."""
         self._keyed = keyed or shards > 1
         self.seen = self.fragments = FragmentRecorder()
 
     def split(self, batch: PacketBatch) -> "tuple[Int64s, SegmentBatch | SegmentColumns]":
-        """The shard of each packet of a batch (NO_SHARD, ALL_SHARDS for packets of no single one), and the segments."""
+        """The shard of each packet of a batch (NO_SHARD or ALL_SHARDS for packets without a single one), and the segments."""
         self.seen.packets.clear()
         found = self.columns(batch)
         self.keys = self._keys(batch, found, ports=True)
@@ -137,7 +137,7 @@ class SelectedParser(SegmentParser):
     """Parses packets that were selected from a file; segments have the numbers that the packets have in the file."""
 
     def __init__(self, report: "Report", shard: frozenset[int], shards: int, *, by_hosts: bool = False) -> None:
-        """`shard`: the shards whose segments are wanted; fragments of any shard are reassembled."""
+        """`shard`: the shards whose segments are returned; fragments of any shard are reassembled."""
         super().__init__(report)
         self._shard = shard
         self._shards = shards
@@ -148,7 +148,7 @@ class SelectedParser(SegmentParser):
     def read_packet(
         self, place: FragmentPlace, buffer: bytes, start: int, captured: int, wire: int, link: int
     ) -> Segment | None:
-        """The slow path: oddities have the packet's number in the file; a reassembled datagram counts in one shard alone."""
+        """The slow path: oddities have the packet's number in the file, and a reassembled datagram counts in only one shard."""
         place = place._replace(packet=int(self._numbers[place.packet - self._first]))
         found = super().read_packet(place, buffer, start, captured, wire, link)
         if found is None or found[8] is None or self._shards == 1:
@@ -156,7 +156,7 @@ class SelectedParser(SegmentParser):
         return found if shard_of(found[0], self._shards, by_hosts=self._by_hosts) in self._shard else None
 
     def segments(self, batch: PacketBatch, numbers: "Int64s") -> SegmentBatch | SegmentColumns:
-        """The segments of a batch; `numbers` are the packet numbers in the file, rising."""
+        """The segments of a batch; `numbers` are the packet numbers in the file, ascending."""
         self._numbers, self._first = numbers, batch.first_packet
         found = self.columns(batch)
         if isinstance(found, SegmentColumns):

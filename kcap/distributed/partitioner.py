@@ -1,8 +1,8 @@
 """Partitions the packets of a byte range by flow into shards.
 
 In: a range and its bytes. Out: chunks of packets, each of one shard, in packet order, and then the summary of the range. Law:
-every TCP packet is in the shard of its flow (or of its two hosts, where the task says so), every IP fragment in all shards,
-other packets in none; how the file is cut into ranges changes nothing.
+every TCP packet is in the shard of its flow (or of its two hosts, if the task says so), every IP fragment in all shards, and
+other packets in none. How the file is cut into ranges changes nothing.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 
 REFERENCES: Final = "references"
-"""Chunks hold no payloads: the reader of the shard reads them from the files again."""
+"""Chunks hold no payloads; the reader of the shard re-reads them from the files."""
 PACKETS: Final = "packets"
 """Chunks hold the captured bytes of their packets."""
 STRIPPED: Final = "stripped"
-"""Chunks hold stripped segments (`kcap.distributed.stripping`), none of IP fragments."""
+"""Chunks hold stripped segments (`kcap.distributed.stripping`), and no segments of IP fragments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +39,9 @@ class FlowSet:
     """A set of flows of a capture, given by its members or by the flows it lacks."""
 
     keys: bytes = b""
-    """Flow numbers (`kcap.distributed.flow_shards`), 8 bytes each in rising order."""
+    """Flow numbers (`kcap.distributed.flow_shards`), 8 bytes each, ascending."""
     listed: bool = True
-    """The set is the flows of `keys`; else all flows but these."""
+    """Whether the set is the flows of `keys`, rather than all flows except these."""
 
     def mask(self, keys: "Int64s") -> "Bools":
         """For each flow number whether its flow is in the set."""
@@ -54,7 +54,7 @@ class FlowSet:
 
 
 def without_flows(chunk: ShardPackets, flows: FlowSet) -> ShardPackets | None:
-    """A chunk without its stripped segments of some flows; None where nothing is left."""
+    """A chunk without its stripped segments of some flows; None if nothing is left."""
     if chunk.stripped is None or not flows.keys:
         return chunk
     gone = flows.mask(keys_of_lists(chunk.stripped.flows))
@@ -72,7 +72,7 @@ def flows_in_several_ranges(parts: Iterable[bytes]) -> bytes:
 
 
 def newly_seen_flows(parts: Sequence[bytes], among: FlowSet) -> list[bytes]:
-    """For each range its flows that are in `among` and in no range before it."""
+    """For each range, the flows of `among` that are in it and in no earlier range."""
     keys = [np.frombuffer(part, np.int64) for part in parts]
     _, first = np.unique(np.concatenate(keys), return_index=True)
     is_first = np.zeros(sum(map(len, keys)), np.bool_)
@@ -84,24 +84,24 @@ def newly_seen_flows(parts: Sequence[bytes], among: FlowSet) -> list[bytes]:
 
 @dataclass(frozen=True, slots=True)
 class PartitionTask:
-    """How a range is to be partitioned; a picklable value."""
+    """How a range is to be partitioned. It can be pickled."""
 
     part: ByteRange
     file: CaptureFile
     size: int | None
-    """Size of the file in bytes; None inside a compression."""
+    """Size of the file in bytes; None inside a compressed file."""
     shards: int
     carries: str = REFERENCES
-    """What chunks hold beside the columns of packets: NOTHING, PACKETS or STRIPPED."""
+    """What chunks hold besides the columns of packets: NOTHING, PACKETS or STRIPPED."""
     jit_after: int | None = None
     lists: bool = False
-    """The summary lists the flows of the range."""
+    """Whether the summary lists the flows of the range."""
     flows: FlowSet | None = None
     """The flows whose packets are partitioned; None for all flows."""
     fresh: FlowSet = FlowSet()
     """With STRIPPED: the flows that are in no earlier range."""
     by_hosts: bool = False
-    """All connections between two hosts go to one shard."""
+    """Whether all connections between two hosts go to one shard."""
 
 
 class Partitioner:

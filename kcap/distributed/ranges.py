@@ -1,9 +1,9 @@
 """Reads one byte range of a capture file without the bytes before it.
 
 In: a range, and a `read` of the file's bytes from the start of the range. Out: batches of the packets whose records begin in
-the range, numbered from 1, and a summary of the range. Law: a range that starts at a record, with the interfaces that hold
-there, gives the packets that a pass over the whole file gives. Where neither is known both are guessed; the summary says with
-which context the range began and ended, by which `kcap.distributed.stitching` verifies the guess.
+the range, numbered from 1, and a summary of the range. Law: a range that starts at a record, with the interfaces that apply
+there, gives the packets that a pass over the whole file gives. If neither is known, both are guessed. The summary has the
+context with which the range began and ended, by which `kcap.distributed.stitching` verifies the guess.
 """
 
 from bisect import bisect_left
@@ -33,12 +33,12 @@ KINDS: Final = frozenset({pcapng_blocks.SECTION, *range(1, 11)})
 
 @dataclass(frozen=True, slots=True)
 class RangeContext:
-    """State of a reader in front of a record: byte order and interfaces."""
+    """State of a reader before a record: byte order and interfaces."""
 
     order: str
     interfaces: tuple[Interface, ...]
     sections: int = 1
-    """Sections of the file so far, this one included."""
+    """Number of sections of the file so far, including this one."""
 
     def section(self, position: int = 0) -> FileSection:
         """The context as a section that readers start from."""
@@ -54,16 +54,16 @@ class ByteRange:
     file: int
     start: int
     stop: int | None
-    """None: to the file's end."""
+    """None means the end of the file."""
     context: RangeContext | None = None
-    """None at the beginning of the file, whose header has it."""
+    """None at the beginning of the file, whose header contains it."""
     verified: bool = True
-    """`start` is the offset of a record and `context` holds there; otherwise both are guesses."""
+    """Whether `start` is the offset of a record at which `context` applies; otherwise both are guesses."""
 
 
 @dataclass(slots=True)
 class CountedWeird:
-    """The oddities of one kind: the first one, and how many there were."""
+    """The oddities of one kind: the first one, and the count."""
 
     kind: WeirdKind
     detail: str
@@ -76,29 +76,33 @@ class CountedWeird:
 
 @dataclass(slots=True)
 class RangeSummary:
-    """The outcome of reading a range; a picklable value."""
+    """The outcome of reading a range. It can be pickled."""
 
     part: ByteRange
     start: int | None
-    """Offset of its first record; None where none was found."""
+    """Offset of its first record; None if none was found."""
     before: RangeContext | None
-    """The context it was read with."""
+    """The context with which it was read."""
     end: int = 0
-    """Offset of the first record behind the range."""
+    """Offset of the first record after the range."""
     after: RangeContext | None = None
     ended: bool = False
-    """The file ends with this range, or cannot be read further."""
+    """Whether the file ends with this range, or cannot be read further."""
     first_ns: int | None = None
-    """Time of its first packet; `facts` has the earliest and the latest."""
+    """Time of its first packet, ns; `facts` has the earliest and the latest time."""
     first_position: int = 0
-    """Where in the file its first packet is."""
+    """Position of its first packet in the file."""
     final_ns: int | None = None
-    """Time of its last packet."""
+    """Time of its last packet, ns."""
     timeless: bool = False
-    """The time of some packet (a Simple Packet Block) derives from a packet before it, which may be before the range."""
+    """Whether the time of some packet (a Simple Packet Block) derives from a packet before it, which may be before the
+    range.
+    """
     fragments: int = 0
     flows: bytes = b""
-    """Numbers of its flows (`kcap.distributed.flow_shards`), 8 bytes each in rising order; with `PartitionTask.lists`."""
+    """Numbers of its flows (`kcap.distributed.flow_shards`), 8 bytes each, ascending; filled if `PartitionTask.lists` is
+    set.
+    """
     facts: CaptureFile = field(default_factory=lambda: CaptureFile("", ""))
     drops: dict[tuple[int, int], int] = field(default_factory=dict)
     """(section, interface) -> packets that the capturing host dropped."""
@@ -110,7 +114,7 @@ class Ranged(CaptureFileReader):
 
     stop: int | None = None
     reached: int | None = None
-    """Offset of the first record behind the range."""
+    """Offset of the first record after the range."""
 
     def batches(self) -> Iterator[PacketBatch]:
         """The packets whose records begin in the range."""
@@ -127,7 +131,7 @@ class Ranged(CaptureFileReader):
             yield batch
 
     def stops(self, position: int) -> bool:
-        """Whether an offset lies behind the range; the first such offset is recorded."""
+        """Whether an offset is after the range; the first such offset is recorded."""
         if self.stop is None or position < self.stop:
             return False
         self.reached = position if self.reached is None else min(position, self.reached)
@@ -140,23 +144,23 @@ class Ranged(CaptureFileReader):
 
 
 class RangedPcap(Ranged, PcapReader):
-    """Of a pcap file."""
+    """Reads a range of a pcap file."""
 
     def context(self) -> RangeContext:
-        """The context behind the records read so far."""
+        """The context after the records read so far."""
         return RangeContext(self._order, (self._interface,))
 
 
 class RangedPcapng(Ranged, PcapngReader):
-    """Of a pcapng file, whose records are its blocks."""
+    """Reads a range of a pcapng file, whose records are its blocks."""
 
     timeless = False
     before = 0
-    """Sections of the file before the first one read."""
+    """Number of sections of the file before the first one read."""
 
     @cached_property
     def past(self) -> dict[tuple[int, int], int]:
-        """`drops` of sections that are over."""
+        """`drops` of sections that have ended."""
         return {}
 
     @property
@@ -180,7 +184,7 @@ class RangedPcapng(Ranged, PcapngReader):
         return super()._odd_packet(kind, at, total, columns)
 
     def context(self) -> RangeContext:
-        """The context behind the records read so far."""
+        """The context after the records read so far."""
         interfaces = tuple(replace(interface) for interface in self._interfaces)
         return RangeContext(self._order, interfaces, self.before + len(self.sections))
 
@@ -208,7 +212,7 @@ class RangeScan:
             seen.count += 1
 
     def batches(self) -> Iterator[tuple[PacketBatch, int]]:
-        """Batches of packets, each with the file offset of its buffer; the summary is complete behind the last."""
+        """Yields batches of packets, each with the file offset of its buffer. The summary is complete after the last one."""
         part, summary, pcapng = self.part, self.summary, self.file.format.startswith("pcapng")
         section = None if part.context is None else part.context.section()
         if not part.verified and section is not None:
@@ -236,12 +240,12 @@ class RangeScan:
             summary.timeless, summary.drops = reader.timeless, reader.drops
 
     def context(self) -> RangeContext | None:
-        """The context behind the current batch; None before the first."""
+        """The context after the current batch; None before the first."""
         return None if self._reader is None else self._reader.context()
 
 
 def running_latest(times: Any, before: int | None) -> Any:
-    """For each packet the latest time so far; None where that is its own time throughout."""
+    """For each packet the latest time so far; None if that is its own time for all packets."""
     if in_order(times) and (before is None or before <= times[0]):
         return None
     latest, out = before if before is not None else int(times[0]), []
@@ -253,7 +257,7 @@ def running_latest(times: Any, before: int | None) -> Any:
 
 # -- guesses --------------------------------------------------------------------------------------------------------------
 def find_record(window: FileWindow, section: FileSection) -> int | None:
-    """Offset in the window of a probable pcap record: plausible records follow each other there. None: no such place."""
+    """Offset in the window of a probable pcap record, from which plausible records follow each other; None if there is none."""
     window.advance(0, GUESS_BYTES)
     interface, buffer = section.interfaces[0], window.buffer
     for at in range(max(0, len(buffer) - interface.record_header + 1)):
@@ -281,8 +285,8 @@ def looks_like_records(buffer: bytes, at: int, order: str, interface: Interface,
 
 
 def find_block(window: FileWindow, order: str) -> int | None:
-    """Offset in the window of a probable pcapng block: several blocks with matching lengths follow each other. None: no such
-    place.
+    """Offset in the window of a probable pcapng block, from which several blocks with matching lengths follow each other; None
+    if there is none.
     """
     window.advance(0, GUESS_BYTES)
     buffer = window.buffer

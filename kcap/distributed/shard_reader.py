@@ -1,9 +1,9 @@
 """Reads one shard of a capture like a capture: some of its connections, each complete.
 
-In: chunks of the shard's packets in the order of their first packets, and the bytes of files on demand. Out: what
-`kcap.capture_pass.CapturePass` gives: decided exchanges, closed connections, oddities; also the flows whose blanked bytes
-influenced a decision. Law: the rows equal those of these connections in a pass over the whole capture, packet numbers and
-positions included; memory does not depend on the size of the shard.
+In: chunks of the shard's packets in the order of their first packets, and the bytes of files on demand. Out: the output of
+`kcap.capture_pass.CapturePass`: decided exchanges, closed connections, oddities; also the flows whose blanked bytes influenced
+a decision. Law: the rows, including packet numbers and positions, equal those of these connections in a pass over the whole
+capture. Memory does not depend on the size of the shard.
 """
 
 from collections import deque
@@ -55,12 +55,12 @@ class BlankedReadTracker:
         self._blanked: set[bytes] = set()
         """Flow keys of directions with blanked bytes."""
         self._refs: deque[Int64s] = deque()
-        """References of packets with blanked bytes, rising, one array a chunk."""
+        """References of packets with blanked bytes, ascending, one array per chunk."""
         self._forgotten: dict[int, int] = {}
         """File -> its last reference that was dropped from `_refs`; earlier ones count as blanked."""
 
     def blanked(self, file: int, numbers: "Int64s", stripped: "StrippedSegments") -> None:
-        """Notes a chunk that is about to be read, with the numbers of its packets."""
+        """Registers a chunk that is about to be read, with the numbers of its packets."""
         where = np.flatnonzero(stripped.blanked)
         if not len(where):
             return
@@ -107,19 +107,19 @@ PlacedPackets = tuple[ShardPackets, RangePosition]
 
 @dataclass(frozen=True, slots=True)
 class ShardContext:
-    """What the reader of a shard needs to know of the whole capture; a picklable value."""
+    """What the reader of a shard needs to know about the whole capture. It can be pickled."""
 
     files: Sequence[CaptureFile]
     shards: int
     last_ns: int
     """Latest packet time of the capture, in nanoseconds."""
     large: bool = False
-    """The capture is large enough for compiled code to pay."""
+    """Whether the capture is large enough for compiled code to pay off."""
     layouts: Mapping[int, FileSections] = field(default_factory=dict)
     """File index -> its sections, which are needed to read the file from the middle."""
     options: Options = field(default_factory=Options)
     by_hosts: bool = False
-    """All connections between two hosts are in one shard."""
+    """Whether all connections between two hosts are in one shard."""
 
 
 class RangedPacketSource(PacketSource):
@@ -130,7 +130,7 @@ class RangedPacketSource(PacketSource):
         self._read_at = read_at
 
     def read_bytes(self, file: int, size: int, at: int) -> bytes:
-        """As of any source."""
+        """As in the base class."""
         end = self._files[file].size or 0
         return self._read_at(file, at, min(size, end - at)) if at < end else b""
 
@@ -151,7 +151,7 @@ class ShardReader:
         self.noted: list[PacketIndex] = []
         """Indexes of packets that are fed with every segment."""
         self.unwanted: Callable[[RowBatch], Any] | None = None
-        """Tells which bodies of a batch can be released at once."""
+        """Returns the bodies of a batch that can be released at once."""
         self.watch: Callable[[], None] | None = None
         self._late: dict[int, int] = {}
         """Reference of a packet out of time order -> the latest time before it, in nanoseconds."""
@@ -169,12 +169,13 @@ class ShardReader:
             self.analyzer.report(kind, detail, file << REF_FILE_SHIFT | packet, position)
 
     def another(self) -> "ShardReader | None":
-        """None: the chunks of a shard are read once."""
+        """Always None, because the chunks of a shard can be read only once."""
         return None
 
     def keep_bodies(self, *, records: bool = True, partitions: bool = False) -> None:
-        """Retains message bodies until `message` reads them; without `records` those of large bodies may be left out.
-        `partitions` will be asked for, too."""
+        """Retains message bodies until `message` reads them. Without `records`, the records of large bodies may be omitted.
+        `partitions` says that partitions will be read too.
+        """
         self.analyzer.bodies.retain(records=records, partitions=partitions)
 
     @property
@@ -186,7 +187,7 @@ class ShardReader:
         return self.analyzer.sightings()
 
     def message(self, batch: RowBatch, at: int, side: str, following: Sequence[tuple[int, str]] = ()) -> "Message | None":
-        """The request or the response of a decided exchange, re-read from the files. `following`: as of
+        """The request or the response of a decided exchange, re-read from the files. `following` is that of
         `kcap.facts.tracker.Reread`.
         """
         if following:
@@ -199,7 +200,7 @@ class ShardReader:
         return FrameReader(RangedPacketSource(self._context.files, self._context.layouts, self._read_at))
 
     def batches(self) -> Iterator[RowBatch]:
-        """Decided exchanges, in full batches."""
+        """Yields decided exchanges in full batches."""
         analyzer, context = self.analyzer, self._context
         if self._compiled:
             analyzer.expect_many()
@@ -222,7 +223,7 @@ class ShardReader:
         yield from in_pieces(last_batch)
 
     def turn(self, connection: ClosedConnection) -> tuple[int, int, int]:
-        """Place of a connection's first packet in capture order: latest time so far, rank of the file, packet number."""
+        """Position of a connection's first packet in capture order: latest time so far, rank of the file, packet number."""
         file, number = connection.ref >> REF_FILE_SHIFT, connection.ref & (1 << REF_FILE_SHIFT) - 1
         latest = self._late.get(connection.ref)
         if latest is None:
@@ -239,7 +240,7 @@ class ShardReader:
         return closed
 
     def _placed_chunks(self) -> Iterator[ShardPackets]:
-        """The chunks with the packet numbers and latest times that hold for the whole file."""
+        """Yields the chunks with the packet numbers and latest times that apply to the whole file."""
         for chunk, range_position in self._chunks:
             chunk.columns[AT["number"]] += range_position.packets
             if range_position.latest_ns is not None:
@@ -254,7 +255,7 @@ class ShardReader:
 
     @staticmethod
     def _runs(chunk: ShardPackets, first: int, last: int) -> Iterator[tuple[int, int]]:
-        """Cuts a run of packets into pieces that are analyzed at once."""
+        """Splits a run of packets into pieces that are analyzed at once."""
         numbers = chunk.column("number")
         while first < last:
             end = min(last, first + CHUNK_RUN_PACKETS)

@@ -1,9 +1,9 @@
-"""Stitches the ranges of capture files: verifies where each one begins, and gives it its position in the file.
+"""Stitches the ranges of capture files: verifies where each one begins, and finds its position in the file.
 
-In: plans of files, summaries of their ranges. Out: the ranges that have to be read again because they began with a wrong guess;
-once there are none, the position of each range (packets and latest time before it) and the facts of the files. Law: a range is
-verified where it begins as the one before it ended, at the same byte with the same interfaces, back to the beginning of the
-file; so the stitched ranges are what one pass over the whole file gives.
+In: plans of files, and summaries of their ranges. Out: the ranges that have to be re-read because they began with a wrong
+guess; once there are none, the position of each range (packets and latest time before it) and the facts of the files. Law: a
+range is verified if it begins as the previous one ended, at the same byte with the same interfaces, back to the beginning of
+the file. The stitched ranges are then what one pass over the whole file gives.
 """
 
 from collections.abc import Iterable, Sequence
@@ -28,7 +28,7 @@ class PlannedFile:
     index: int
     ranges: list[ByteRange]
     wrong: int = 0
-    """Guessed ranges that turned out wrong."""
+    """Number of guessed ranges that turned out wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class RangePosition:
     """Position of a range in its file."""
 
     packets: int
-    """Packets of the file before it."""
+    """Number of packets of the file before it."""
     latest_ns: int | None
     """The latest packet time before it, in nanoseconds; None at the beginning."""
 
@@ -51,7 +51,7 @@ class StitchedCapture:
     oddities: list[tuple[int, CountedWeird]] = field(default_factory=list)
     """Oddities of files and packets, each with the index of its file; packets are numbered within the file."""
     contexts: dict[int, list[tuple[int, RangeContext]]] = field(default_factory=dict)
-    """File index -> offsets and the context that holds from each on."""
+    """File index -> offsets, and the context that applies from each on."""
     last_ns: int = 0
     """Latest packet time of the capture, in nanoseconds."""
     fragments: int = 0
@@ -69,10 +69,10 @@ class RangeNumbers:
 
 
 def recognise(file: CaptureFile, read: Read) -> RangeContext | None:
-    """Sets the format of a file by its first bytes and returns the context behind its header.
+    """Sets the format of a file by its first bytes, and returns the context after its header.
 
-    None for a file that can only be read as a single range: compressed, or without a packet. Raises CaptureError for a file
-    that is no capture.
+    None for a file that can only be read as a single range because it is compressed or has no packet. Raises CaptureError for a
+    file that is not a capture.
     """
     head, read, wrappings = unwrap(read, lambda _detail, _position: None)
     if byte_order(head):
@@ -104,9 +104,10 @@ def plan(file: CaptureFile, index: int, context: RangeContext | None, split_byte
 
 
 def next_unverified(planned: PlannedFile, summaries: dict[int, RangeSummary], numbers: RangeNumbers) -> ByteRange | None:
-    """The first range that does not begin where the range before it ended, corrected so that it can be read again.
+    """Returns the first range that does not begin where the previous one ended, corrected so that it can be re-read.
 
-    It replaces the wrong range in the plan. None once all ranges are verified; ranges behind the end of the file are dropped.
+    It replaces the wrong range in the plan. Returns None once all ranges are verified; ranges after the end of the file are
+    dropped.
     """
     ranges, count = planned.ranges, 0
     place, context, ended = 0, ranges[0].context, False
@@ -131,7 +132,7 @@ def next_unverified(planned: PlannedFile, summaries: dict[int, RangeSummary], nu
 
 
 def _last_to_merge(planned: PlannedFile, summaries: dict[int, RangeSummary], first: int) -> int:
-    """The last range to merge into the one read again: ranges without a record, and more after many wrong guesses."""
+    """The last range to merge into the one that is re-read: ranges without a record, and more after many wrong guesses."""
     ranges = planned.ranges
     last = first
     while last + 1 < len(ranges) and summaries[ranges[last + 1].unit].start is None:
@@ -142,7 +143,7 @@ def _last_to_merge(planned: PlannedFile, summaries: dict[int, RangeSummary], fir
 
 
 def stitch(plans: Sequence[PlannedFile], summaries: dict[int, RangeSummary]) -> StitchedCapture:
-    """Combines the summaries of all ranges, once `next_unverified` gives None for every file."""
+    """Combines the summaries of all ranges, once `next_unverified` returns None for every file."""
     stitched = StitchedCapture([planned.file for planned in plans])
     for planned in plans:
         _stitch_file(stitched, planned, [summaries[part.unit] for part in planned.ranges])

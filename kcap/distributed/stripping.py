@@ -1,10 +1,10 @@
-"""Strips the packets of a range: keeps TCP segments without lower headers and blanks records that a CRC-32C verifies.
+"""Strips the packets of a range: retains TCP segments without lower headers, and blanks records that a CRC-32C verifies.
 
-In: segments in capture order, with their shards. Out: chunks of stripped segments. Law: a chunk holds whatever decides a row of
-`exchanges`, or `StrippedSegments.blanked` marks the packet, so that `BlankedReadTracker` notices a decision that depended on
-blanked bytes. The records of CRC-verified batches (`kcap.records.verified`) become BLANK; batch headers stay. Never blanked:
-batches across the edge of a window; the first bytes of a connection without a SYN and the bytes after a hole, where resync may
-search for a frame boundary; KRaft's metadata log, which names topics.
+In: segments in capture order, with their shards. Out: chunks of stripped segments. Law: a chunk holds everything that decides a
+row of `exchanges`; otherwise `StrippedSegments.blanked` marks the packet, so that `BlankedReadTracker` notices a decision that
+depended on blanked bytes. The records of CRC-verified batches (`kcap.records.verified`) become BLANK, and batch headers remain.
+Never blanked are batches across the edge of a window; the first bytes of a connection without a SYN and the bytes after a hole,
+where resync may search for a frame boundary; and KRaft's metadata log, which names topics.
 """
 
 from collections.abc import Iterator
@@ -40,9 +40,7 @@ if TYPE_CHECKING:
 
 
 def gather(source: "Bytes", starts: "Int64s", sizes: "Int64s", out: "Bytes", *, compiled: bool) -> None:
-    """Copies spans of `source`, one behind the other, to the beginning of `out`; the compiled way gives what the plain one
-    gives.
-    """
+    """Copies spans of `source`, concatenated, to the beginning of `out`. The compiled way gives the result of the plain one."""
     if compiled:
         from kcap.capture.record_kernels import copy_pieces
 
@@ -61,7 +59,7 @@ def directions_of(columns: "SegmentColumns", where: "Int64s", keys: "Int64s") ->
     sizes = columns.flow_size[where]
     if not columns.flows and sizes.min() == sizes.max():
         rows: Any = columns.data[columns.flow_at[where][:, None] + np.arange(int(sizes[0]))]
-        ends = rows[:, -8:].copy().view("<i8")[:, 0]  # the destination address and the ports: they differ between directions
+        ends = rows[:, -8:].copy().view("<i8")[:, 0]  # the destination address and the ports, which differ between directions
         _, first, own = np.unique(keys ^ ends, return_index=True, return_inverse=True)
         if (rows[first][own] == rows).all():
             return [rows[at].tobytes() for at in first.tolist()], first, own
@@ -77,20 +75,20 @@ def directions_of(columns: "SegmentColumns", where: "Int64s", keys: "Int64s") ->
 
 
 BLANK: Final = 0xFF
-"""Value of blanked bytes: read as a length prefix it is negative, so no frame boundary is found among them."""
+"""Value of blanked bytes. Read as a length prefix it is negative, so that no frame boundary is found among them."""
 
 
 @dataclass(slots=True)
 class StrippedDirection:
-    """One direction of a flow within the range; places count from the first sequence number seen."""
+    """One direction of a flow within the range. Positions count from the first sequence number seen."""
 
     base: int
     fresh: bool
-    """Its flow is in no earlier range, and no SYN was seen: it may begin in mid-frame."""
+    """Whether its flow is in no earlier range and no SYN was seen, so that it may begin within a frame."""
     next: int | None = None
-    """Place behind the last byte seen; None before the first."""
+    """Position after the last byte seen; None before the first."""
     unstripped_to: int = 0
-    """Place before which no byte is blanked."""
+    """Position before which no byte is blanked."""
 
 
 class StripWindow:
@@ -106,7 +104,7 @@ class StripWindow:
 
     @property
     def full(self) -> bool:
-        """Whether chunks should be made of it."""
+        """Whether it is large enough to make chunks of it."""
         return self.top >= STRIPPED_BYTES or self.packets >= STRIPPED_PACKETS
 
     @property
@@ -228,7 +226,7 @@ class StrippedPayloads:
         self._flow, self._place, self._sizes, self._order = (part[once] for part in (self._flow, self._place, sizes, order))
         self._starts = np.cumsum(self._sizes) - self._sizes
         self._bytes = bytearray(int(self._sizes.sum()))
-        """Every payload once, those of a stream one behind the other."""
+        """Every payload once; those of a stream are adjacent."""
         self._data = np.frombuffer(self._bytes, np.uint8)
         gather(source, self._source_at[self._order], self._sizes, self._data, compiled=compiled)
         self._at = np.zeros(len(flow), np.int64)
@@ -236,7 +234,7 @@ class StrippedPayloads:
         self._zones: Int64s = np.empty((0, 2), np.int64)
 
     def of(self, which: "Int64s") -> bytes:
-        """The payloads of some packets, joined."""
+        """The payloads of some packets, concatenated."""
         sizes = self._captured[which]
         out = np.empty(int(sizes.sum()), np.uint8)
         gather(self._data, self._at[which], sizes, out, compiled=self._compiled)
@@ -252,7 +250,7 @@ class StrippedPayloads:
         self._zones = self._without_logs(zones)
 
     def blanked(self) -> "Bools":
-        """For each packet whether any byte of its payload is blanked."""
+        """For each packet, whether any byte of its payload is blanked."""
         if not len(self._zones):
             return np.zeros(len(self._at), np.bool_)
         behind = np.searchsorted(self._zones[:, 1], self._at, "right")
@@ -265,9 +263,9 @@ class StrippedPayloads:
         return self._source[start : start + self._captured[at]]
 
     def _stretches(self) -> "Int64s":
-        """Contiguous stretches of streams as rows (start, end, first place at which a batch may be blanked)."""
+        """Contiguous ranges of streams as rows (start, end, first position at which a batch may be blanked)."""
         flow, place = self._flow, self._place
-        ends = place + self._sizes  # what the snapshot length cut off is a hole
+        ends = place + self._sizes  # bytes that the snapshot length cut off are a hole
         breaks = np.ones(len(flow), np.bool_)
         breaks[1:] = (np.diff(flow) != 0) | (place[1:] != ends[:-1])
         begins = np.flatnonzero(breaks)

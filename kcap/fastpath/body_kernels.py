@@ -1,7 +1,7 @@
 """Frames and their bodies in the fast path's arena, compiled.
 
-In: bytes of a frame as packets bring them. Out: bodies with room for all bytes, and frames as they are in rows. Law: a frame
-equals the one that the framers make of the same bytes; a body that is still needed when a batch closes moves to the next.
+In: the bytes of a frame, packet by packet. Out: bodies with room for all bytes, and frames in the form of rows. Law: a frame
+equals the one that the framers make of the same bytes. A body that is still needed when a batch closes moves to the next one.
 """
 
 from typing import Any
@@ -17,7 +17,7 @@ MOVED_BYTES = limits.FAST_PATH_MOVED_BYTES
 UNKNOWN = -1
 SNAPLEN = FLAG["snaplen"]
 TOGETHER = 64
-"""Rows that are transposed together: 17 kB of each side."""
+"""Number of rows that are transposed together: 17 kB on each side."""
 
 
 @compiled
@@ -28,7 +28,7 @@ def program_code(key: int, version: int, side: int) -> int:
 
 @compiled
 def add_body(data: Any, low: int, high: int, stop: int, program: int, arena: Any, bodies: Any, meta: Any) -> Any:
-    """Adds `data[low:high]` and room up to `stop` to the arena; returns the slot."""
+    """Adds `data[low:high]` to the arena, with room up to `stop`; returns the slot."""
     slot, top = meta[at.M_BODIES], meta[at.M_TOP]
     copied(data, low, high, arena, top)
     bodies[0, slot] = top
@@ -43,7 +43,7 @@ def open_frame(
     streams: Any, place: int, start: int, size: int, time_ns: int, ref: int, position: int, left: int, slot: int, cursor: int,
     flags: int,
 ) -> None:  # fmt: skip
-    """A frame of which bytes are still to come."""
+    """Stores a frame whose last byte has not come yet."""
     streams[place, at.OPEN_START] = start
     streams[place, at.OPEN_SIZE] = size
     streams[place, at.OPEN_NS] = time_ns
@@ -59,8 +59,8 @@ def open_frame(
 def go_on(
     streams: Any, place: int, data: Any, cursor: int, have: int, end: int, position: int, arena: Any, bodies: Any, big: Any
 ) -> Any:
-    """More bytes of the open frame, of which those before `have` were captured; where they end. No byte of the frame is left
-    over only where it ends, has no room, or is large and was cut.
+    """Takes more bytes of the open frame, of which those before `have` were captured; returns where they end. Bytes of the
+    frame remain only if the frame ends there, has no room, or is large and was cut.
     """
     size = min(streams[place, at.OPEN_LEFT], end - cursor)
     seen = min(size, have - cursor)
@@ -85,7 +85,7 @@ def go_on(
 
 @compiled
 def close_frame(streams: Any, place: int, table: Any, row: int, base: int, time_ns: int, ref: int) -> None:
-    """The open frame's last byte has passed: writes it to a row of a table from column `base` on."""
+    """Closes the open frame, whose last byte has come: writes it to a row of a table from column `base` on."""
     table[row, base + at.F_START] = streams[place, at.OPEN_START]
     table[row, base + at.F_SIZE] = streams[place, at.OPEN_SIZE]
     table[row, base + at.F_FIRST_NS] = streams[place, at.OPEN_NS]
@@ -99,7 +99,7 @@ def close_frame(streams: Any, place: int, table: Any, row: int, base: int, time_
 
 @compiled
 def whole_frame(table: Any, row: int, base: int, start: int, size: int, time_ns: int, ref: int, position: int) -> None:
-    """A frame that one packet brought, as `close_frame`."""
+    """Writes a frame that is complete in one packet, as `close_frame`."""
     table[row, base + at.F_START] = start
     table[row, base + at.F_SIZE] = size
     table[row, base + at.F_FIRST_NS] = table[row, base + at.F_LAST_NS] = time_ns
@@ -109,7 +109,7 @@ def whole_frame(table: Any, row: int, base: int, start: int, size: int, time_ns:
 
 @routine
 def transposed(rows: Any, out: Any) -> None:
-    """Writes rows as columns, some rows at a time, so that both sides stay in the first cache meanwhile."""
+    """Writes rows as columns, some rows at a time, so that both sides stay in the L1 cache."""
     for first in range(0, rows.shape[0], TOGETHER):
         last = min(first + TOGETHER, rows.shape[0])
         for column in range(rows.shape[1]):
@@ -121,8 +121,8 @@ def transposed(rows: Any, out: Any) -> None:
 def carry_over(
     connections: Any, streams: Any, queues: Any, bodies: Any, arena: Any, new_bodies: Any, new_arena: Any, meta: Any, heavy: Any
 ) -> Any:
-    """Moves the bodies of outstanding requests and of open frames to a new batch; lists the entries that are too large for
-    that.
+    """Moves the bodies of outstanding requests and of open frames to a new batch, and lists the entries that are too large to
+    move.
     """
     count, room, meta[at.M_BODIES], meta[at.M_TOP] = 0, MOVED_BYTES, 0, 0
     for slot in range(connections.shape[0]):
@@ -134,7 +134,7 @@ def carry_over(
             place = connection[at.HEAD] if number == connection[at.PASSED] else place
             entry = queues[place]
             old = entry[at.Q_SLOT] - at.SLOT_BASE
-            if 0 <= old < at.LARGE_BASE - at.SLOT_BASE:  # large frames have a table of their own
+            if 0 <= old < at.LARGE_BASE - at.SLOT_BASE:  # large frames have a separate table
                 size = bodies[1, old] - bodies[0, old]
                 if entry[at.Q_DONE] and (size > MOVED_BODY or size > room):
                     heavy[count] = place
@@ -169,6 +169,6 @@ def moved(old: int, bodies: Any, arena: Any, new_bodies: Any, new_arena: Any, me
 
 @compiled
 def reopened(stream: Any, old: int, new: int, bodies: Any, new_bodies: Any) -> None:
-    """The open frame goes on in the new batch."""
+    """Continues the open frame in the new batch."""
     stream[at.OPEN_SLOT] = new
     stream[at.OPEN_AT] += new_bodies[0, new] - bodies[0, old]

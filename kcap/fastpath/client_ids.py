@@ -1,7 +1,7 @@
 """Client ids by number: the table that kernel and engine share, compiled.
 
-In: the bytes of a client id. Out: its number, from 1 on; 0 is the null id. Law: the same bytes have the same number, others
-another, until the table is emptied.
+In: the bytes of a client id. Out: its number, from 1 on; 0 is the null id. Law: until the table is emptied, equal bytes have
+equal numbers, and different bytes have different ones.
 """
 
 from typing import Any
@@ -13,7 +13,7 @@ from kcap.kernels import compiled
 
 @compiled
 def name_number(data: Any, at: int, size: int, table: Any, blobs: Any, sizes: Any, meta: Any) -> int:
-    """The number of `data[at:at + size]`, given now if it has none; -1 where there is no room for more."""
+    """The number of `data[at:at + size]`, which gets one if it has none; -1 if there is no room for more."""
     room = table.size - 1
     place = key_hash(data, at, size) & room
     while table[place] != 0:

@@ -1,7 +1,7 @@
-"""How a connection ends, compiled: FIN and RST of connections between two frames, and of those that carried no byte.
+"""How a connection ends, compiled: FIN and RST between two frames, and on connections that carried no bytes.
 
-In: a packet that is no plain segment. Out: the connection's rows as `Connection.segment` would leave them. Law: a connection
-whose end is out of order, or inside of TLS within a frame or a record, is exported before that; what is left of a frame is
+In: a packet that is no plain segment. Out: the connection's rows as `Connection.segment` would leave them. Law: a connection is
+exported before its end if that is out of order, or on a TLS connection within a frame or a record. What is left of a frame is
 decided when the connection is closed.
 """
 
@@ -26,7 +26,7 @@ BY_FIN, BY_RST = at.ENDS.index("fin"), at.ENDS.index("rst")
 def ending(
     packets: Any, seq: int, ack: int, flags: int, window: int, length: int, time_ns: int, order: int, place: int, arrays: Any
 ) -> int:
-    """Takes a FIN or RST: DONE where it ends the connection in order."""
+    """Takes a FIN or RST; DONE if it ends the connection in order."""
     connections, streams, meta = arrays.connections, arrays.streams, arrays.meta
     ended = packets.ended
     slot, other = place >> 1, place ^ 1
@@ -43,7 +43,7 @@ def ending(
     if flags in (LAST_WORD, LAST_PUSH):
         if seq != streams[place, at.NEXT_RAW] or not window:
             return at.LEAVE
-        if streams[place, at.FIN_NS] == at.NONE:  # a FIN that is retransmitted says what an acknowledgement says
+        if streams[place, at.FIN_NS] == at.NONE:  # a retransmitted FIN is only an acknowledgement
             by = finished(time_ns, place, connections, streams)
     elif flags in (RST, REFUSAL):
         if live != at.CALLED and abs(distance(seq, streams[place, at.NEXT_RAW])) >= FAR:
@@ -72,7 +72,7 @@ def ending(
 
 @compiled
 def finished(time_ns: int, place: int, connections: Any, streams: Any) -> int:
-    """Takes a FIN; how it ends the connection, 0 where the other stream goes on."""
+    """Takes a FIN; returns how it ends the connection, 0 if the other stream goes on."""
     live = connections[place >> 1, at.LIVE]
     streams[place, at.FIN_AT] = streams[place, at.NEXT]
     streams[place, at.FIN_NS] = time_ns
@@ -85,8 +85,8 @@ def finished(time_ns: int, place: int, connections: Any, streams: Any) -> int:
 
 @compiled
 def over(slot: int, time_ns: int, connections: Any, streams: Any) -> bool:
-    """Whether a connection takes no packet of this time: it was idle or held for long enough, or it was refused, so that
-    the numbers of one stream are not known.
+    """Whether a connection takes no packet of this time, because it was idle or held long enough, or because it was refused, so
+    that the numbers of one stream are not known.
     """
     silent_ns = time_ns - connections[slot, at.LAST]
     if silent_ns < 0 or silent_ns >= IDLE:
@@ -99,7 +99,9 @@ def over(slot: int, time_ns: int, connections: Any, streams: Any) -> bool:
 
 @compiled
 def unfinished(streams: Any, place: int) -> bool:
-    """Whether a frame or a record is open, which ends of connections decide; nothing of a lost boundary is left to be read."""
+    """Whether a frame or a record is open, so that the end of the connection has to decide it. After a lost boundary, nothing
+    is left to be read.
+    """
     is_open = streams[place, at.OPEN_START] >= 0 and streams[place, at.OPEN_SLOT] != at.SEARCHING
     return bool(is_open or streams[place, at.HELD])
 
@@ -116,9 +118,9 @@ def unended(place: int, connections: Any, streams: Any) -> bool:
 
 @compiled
 def settled(slot: int, connections: Any, streams: Any) -> bool:
-    """Whether an own connection can end here: no byte came, and none was acknowledged; or a request was read, no frame and no
-    record is open but for an `unended` response, and all that was acknowledged was captured (as `Stream.finish` sees it), so
-    that a request that waits has no response.
+    """Whether an own connection can end here. Either no byte came, and none was acknowledged. Or a request was read, no frame
+    and no record is open except for an `unended` response, and everything acknowledged was captured (as in `Stream.finish`), so
+    that a waiting request has no response.
     """
     first, second = 2 * slot, 2 * slot + 1
     if not connections[slot, at.OWN] or connections[slot, at.TLS] == at.SHAKING:

@@ -1,7 +1,7 @@
 """Connections that began and ended in the fast path.
 
-In: the slots of connections that ended. Out: their places in the order of all ends. Law: each is closed when and where the
-reference path would close it.
+In: the slots of connections that ended. Out: their positions in the order of all ends. Law: each connection is closed when and
+where the reference path would close it.
 """
 
 from collections import deque
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from kcap.arrays.vectors import Int64s
 
 FEW: Final = 16
-"""Connections that are looked at together to begin with, since most runs are short."""
+"""Number of connections that are first examined together. It is small, since most runs are short."""
 MANY: Final = 4096
-"""Connections that are looked at together at most."""
+"""Largest number of connections that are examined together."""
 
 
 class EndedSlots:
-    """Own connections that ended and are held for packets that come late, in the order of their ends."""
+    """Own connections that ended and are held for late packets, in the order of their ends."""
 
     def __init__(self) -> None:
         self._slots, self._orders, self._times = np.empty((3, 0), np.int64)
@@ -34,7 +34,7 @@ class EndedSlots:
         return len(self._slots)
 
     def add(self, slots: "Int64s", orders: "Int64s", times_ns: "Int64s") -> None:
-        """More that ended, each later than those before: the order of the packet that ended it, and its time."""
+        """Adds connections that ended later than all before: the order of the packet that ended each, and its time."""
         self._slots = np.concatenate([self._slots, slots])
         self._orders = np.concatenate([self._orders, orders])
         self._times = np.concatenate([self._times, times_ns])
@@ -44,7 +44,7 @@ class EndedSlots:
         return zip(self._orders.tolist(), self._times.tolist())
 
     def due(self, until_ns: int, before: int) -> "Int64s":
-        """The first ones, up to MANY, that end before a packet and are not held beyond a time."""
+        """The first ones, up to MANY, that ended before packet `before` and not later than `until_ns`."""
         count = min(int(self._orders.searchsorted(before)), MANY)
         held = (self._times[:count] > until_ns).nonzero()[0]
         return self._slots[: held[0] if len(held) else count]
@@ -54,11 +54,13 @@ class EndedSlots:
         return bool(len(self) and self._orders[0] < order)
 
     def drop(self, count: int) -> None:
-        """Forgets the first ones, which are closed."""
+        """Removes the first ones, which were closed."""
         self._slots, self._orders, self._times = self._slots[count:], self._orders[count:], self._times[count:]
 
     def take(self, slot: int) -> int:
-        """Forgets one, which the reference path takes over; the order of its end. Raises IndexError where it is not here."""
+        """Removes a connection that the reference path takes over; returns the order of its end. Raises IndexError if it is not
+        here.
+        """
         place = int(np.flatnonzero(self._slots == slot)[0])
         order = int(self._orders[place])
         self._slots, self._orders, self._times = (
@@ -77,11 +79,11 @@ class Closer(Protocol):
 
 @dataclass(eq=False, slots=True)
 class OwnConnection:
-    """An own connection that is closed by its number, among those of the reference path."""
+    """An own connection that is closed in the order of numbers, among those of the reference path."""
 
     number: int
     slot: int
-    """-1 once it is closed."""
+    """-1 after it was closed."""
     fast_path: Closer
 
     def close(self) -> Connection | None:

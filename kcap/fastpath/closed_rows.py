@@ -1,7 +1,7 @@
-"""Rows of `connections` of what lived and ended in the fast path.
+"""Rows of `connections` for connections that began and ended in the fast path.
 
-In: the numbers of connections that were closed together. Out: their columns at once, or the row of one. Law: `COLUMNS` and
-`ALIKE` alone say how a value is made, so that a column and a row agree.
+In: the numbers of connections that were closed together. Out: their columns at once, or the row of one. Law: only `COLUMNS` and
+`ALIKE` define how a value is made, so that a column and a row agree.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -29,30 +29,30 @@ ALIKE: Final[Row] = {
     "began": "syn", "out_of_order": 0, "recovered": 0,
     "client_pending": 0, "client_missing": 0, "server_missing": 0, "client_skipped": 0,
 }  # fmt: skip
-"""What the rows of all connections that lived in the fast path have in common."""
+"""Values that are the same in all rows of connections of the fast path."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Sides:
-    """What columns are made of, one entry for each connection."""
+    """The input for columns, with one entry per connection."""
 
     values: Any
     client: Any
     """The stream of the client."""
     server: Any
     lower: list[bytes]
-    """The flow key of the lower endpoint."""
+    """The flow keys of the lower endpoints."""
     flows: list[bytes]
-    """The flow key of the client."""
+    """The flow keys of the clients."""
     ends: list[tuple[str, int, str, int]]
     """Address and port of client and server."""
     client_ids: list[str | None]
     tls: "list[ClosedTls | None]"
-    """Of those whose exchanges were inside of TLS."""
+    """TLS of connections whose exchanges were encrypted."""
 
     @property
     def sealed(self) -> list[bool]:
-        """Whether they were."""
+        """Whether the exchanges of each were encrypted."""
         return [one is not None for one in self.tls]
 
 
@@ -62,7 +62,7 @@ class ClosedRows:
 
     connections: Any
     streams: Any
-    """The two of each connection."""
+    """The two streams of each connection."""
     keys: Any
     client_ids: list[str | None]
     tls: "list[ClosedTls | None]"
@@ -93,7 +93,7 @@ class ClosedRows:
         return [ClosedRow(self, place, ref) for place, ref in enumerate(self.connections[:, at.FIRST_REF].tolist())]
 
     def rows(self, names: tuple[str, ...] | None = None) -> list[Row]:
-        """Their rows, or some columns of these, None where a row has none; made once."""
+        """Their rows, or the named columns of these, with None if a row does not have one. They are made once."""
         found = self._made.get(names)
         if found is None:
             sides, some = self.sides(), EVERY if names is None else names
@@ -104,7 +104,7 @@ class ClosedRows:
         return found
 
     def sides(self) -> Sides:
-        """What columns are made of."""
+        """The input for columns."""
         every, side = np.arange(len(self)), self.connections[:, at.CLIENT]
         flows = self._flows(every, side)
         return Sides(
@@ -132,11 +132,11 @@ class ClosedRow:
         return self.together.rows()[self.place]
 
     def part(self, names: tuple[str, ...]) -> Row:
-        """Some columns of it, None where it has none."""
+        """The named columns of the row; None if it does not have one."""
         return self.together.rows(names)[self.place]
 
     def settle(self) -> None:
-        """As `analyzer.KeptConnection`; it holds nothing that could be released."""
+        """As `analyzer.KeptConnection`; there is nothing to release."""
 
 
 def closed_rows(state: "FastPathState", slots: "Int64s") -> ClosedRows:
@@ -152,7 +152,7 @@ def closed_rows(state: "FastPathState", slots: "Int64s") -> ClosedRows:
 
 
 def gathered(closed: Sequence[ClosedRow]) -> ClosedRows:
-    """The numbers of connections in their order, wherever they were closed."""
+    """The numbers of connections in this order, wherever they were closed."""
     parts: list[tuple[ClosedRows, list[int]]] = []
     for _, some in groupby(closed, lambda one: id(one.together)):
         run = list(some)
@@ -167,19 +167,19 @@ def gathered(closed: Sequence[ClosedRow]) -> ClosedRows:
 
 
 def tls_row(sealed: "ClosedTls | None") -> Row:
-    """What a row says of TLS beside the columns here."""
+    """The values of a row that concern TLS and are not among the columns here."""
     return {} if sealed is None else tls_values(sealed.facts)
 
 
 def plain(values: Values) -> Iterable[object]:
-    """A column as Python's values."""
+    """A column as Python values."""
     if not isinstance(values, np.ndarray):
         return values  # type: ignore[no-any-return]
     return [None if value == at.NONE else value for value in values.tolist()]
 
 
 def _closings(sides: Sides) -> "Int64s":
-    """Times of the FINs of the lower and the upper stream and of the RST, `NEVER` where there is none."""
+    """Times of the FINs of the lower and the upper stream and of the RST; `NEVER` if there is none."""
     lower = sides.values[:, at.CLIENT] == 0
     fins = sides.client[:, at.FIN_NS], sides.server[:, at.FIN_NS]
     ends = np.stack([np.where(lower, *fins), np.where(lower, *fins[::-1]), sides.values[:, at.RST_NS]])
@@ -193,7 +193,7 @@ def _closed_ns(sides: Sides) -> "Int64s":
 
 def _closed_by(sides: Sides) -> list[str | None]:
     values, ends = sides.values, _closings(sides)
-    first = ends.argmin(axis=0)  # a FIN goes before a reset of the same time
+    first = ends.argmin(axis=0)  # at equal times a FIN precedes a reset
     by = np.where((ends == NEVER).all(axis=0), 2, np.where(first == 2, values[:, at.RST_BY], first) != values[:, at.CLIENT])
     return list(map(("client", "server", None).__getitem__, by.tolist()))
 
@@ -208,7 +208,7 @@ def _closed_window(sides: Sides) -> "Int64s":
 
 
 def _pending(sides: Sides) -> "Int64s":
-    """Bytes of a response that has no end."""
+    """Bytes of a response that did not end."""
     left = sides.server[:, at.OPEN_LEFT]
     return np.where(left > 0, sides.server[:, at.OPEN_SIZE] - left, 0)
 
@@ -220,7 +220,7 @@ def _average(sides: Sides) -> "Int64s":
 
 
 def without_byte(first: Any, second: Any) -> Any:
-    """Which connections carried no byte, of their streams."""
+    """Which connections carried no bytes, from their streams."""
     return (first[:, at.SEGMENTS] == 0) & (second[:, at.SEGMENTS] == 0)
 
 
@@ -237,7 +237,7 @@ def _both(place: int) -> Callable[[Sides], Values]:
 
 
 def _opaque(side: str, framed: int) -> Callable[[Sides], Values]:
-    """Bytes of an encrypted stream that are not plaintext of frames; there are none outside of TLS."""
+    """Makes a column of the bytes of an encrypted stream that are not plaintext of frames; there are none without TLS."""
     return lambda sides: np.where(sides.sealed, getattr(sides, side)[:, at.CAPTURED] - sides.values[:, framed], 0)
 
 
@@ -278,6 +278,6 @@ COLUMNS: Final[dict[str, Callable[[Sides], Values]]] = {
     "tls": lambda sides: sides.sealed, "detail": lambda sides: ["tls" if one else None for one in sides.sealed],
     "client_ip": _end(0), "client_port": _end(1), "server_ip": _end(2), "server_port": _end(3),
 }  # fmt: skip
-"""How each column is made."""
+"""Function that makes each column."""
 EVERY: Final = (*ALIKE, *COLUMNS)
 """The columns of all rows."""

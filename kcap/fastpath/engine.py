@@ -1,9 +1,10 @@
 """The fast path beside the table of connections: decides which path takes each packet, imports and exports connections.
 
 In: `SegmentColumns` in capture order. Out: rows and closed connections of the fast path, and calls on the `ConnectionTable` for
-all other packets, in order. Law: rows, connections, weirds and ledgers are those of the table alone.
+all other packets, in order. Law: rows, connections, weirds and ledgers equal those of the table alone.
 
-A connection is *own* (it began in the fast path, there are no objects), a guest (imported from the reference path), or outside.
+A connection is *own* (it began in the fast path and has no objects), a *guest* (it was imported from the reference path), or
+*outside*.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -41,16 +42,18 @@ from kcap.weird import WeirdKind
 
 STEP = limits.FAST_PATH_PACKETS
 SEEN = 4096
-"""Counters of packets left to the reference path, by endpoints; two connections with the same counter only make the kernel stop
-early or leave a new one to the reference path.
+"""Number of counters of packets left to the reference path, by endpoints. If two connections share a counter, the kernel stops
+early or leaves a new one to the reference path; nothing else changes.
 """
 COUNTED = (
     at.M_LEFT, at.M_GONE, at.M_FRESH, at.M_FULL, at.M_OPENED, at.M_ENDED, at.M_BLIND, at.M_LOGGED, at.M_TOUCHED, at.M_LATE,
     at.M_ODD,
 )  # fmt: skip
-"""What a walk counts from 0."""
+"""Counters that a walk starts from 0."""
 OUTSIDE = 1 << 20
-"""Counters of connections outside, by endpoints; a new connection with the same counter is left to the reference path."""
+"""Number of counters of connections outside, by endpoints. A new connection that shares a counter is left to the reference
+path.
+"""
 
 
 class FastPath:
@@ -61,19 +64,19 @@ class FastPath:
         self.state = FastPathState(analyzer.bodies.shared)
         self.state.meta[at.M_OPENS] = analyzer.takes_all()
         self.step = STEP
-        """Packets of the next window."""
+        """Number of packets in the next window."""
         self.passed = 0
-        """Packets so far, for the order of rows."""
+        """Number of packets so far, for the order of rows."""
         analyzer.orders[:] = [-1] * len(analyzer.orders)
         self.spare: Any = None
-        """The table of bodies of the batch before, to be used again."""
+        """The table of bodies of the previous batch, which is reused."""
         self.kept = 0
-        """Bytes of the arena that came over from the batch before."""
+        """Bytes of the arena that were carried over from the previous batch."""
         self.imported = 0
-        """Connections that were imported so far."""
+        """Number of connections that were imported so far."""
         self.outside: Any = np.zeros(OUTSIDE, np.int32)
         self.expected: Any = np.zeros(SEEN, np.int32)
-        """Packets until connections outside are expected to fit, by endpoints; 0 where nothing is known."""
+        """Estimated number of packets until connections outside fit, by endpoints; 0 if nothing is known."""
         self.entered: list[int] = []
         """Orders of the packets of this window that opened connections outside."""
         self.ended = EndedSlots()
@@ -96,24 +99,24 @@ class FastPath:
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"spare": None}
 
-    # -- who is outside -----------------------------------------------------------------------------------------------
+    # -- connections outside ------------------------------------------------------------------------------------------
     def opened(self, connection: Connection) -> None:
         """The reference path has one more connection."""
         self.outside[self._place(connection.flows[0])] += 1
         self.entered.append(self.analyzer.table.order)
 
     def closed(self, flow: bytes) -> None:
-        """The reference path has one connection less, that of this flow."""
+        """The reference path has one connection less, the one with this flow."""
         self.outside[self._place(flow)] -= 1
 
     @staticmethod
-    @lru_cache(maxsize=1 << 12)  # a connection that opens and ends asks several times
+    @lru_cache(maxsize=1 << 12)  # it is computed several times for a connection that opens and ends
     def _place(flow: bytes) -> int:
         return pair_number(flow) & (OUTSIDE - 1)
 
     @property
     def decided(self) -> int:
-        """Rows that wait to be taken."""
+        """Number of rows that wait to be taken."""
         return int(self.state.meta[at.M_ROWS])
 
     @property
@@ -129,7 +132,7 @@ class FastPath:
 
     # -- packets ------------------------------------------------------------------------------------------------------
     def feeds(self, columns: SegmentColumns) -> Iterator[None]:
-        """Takes segments; pauses where rows wait for a batch to be taken."""
+        """Takes segments. Pauses so that the caller can take rows."""
         table = self.analyzer.table
         count = len(columns)
         present = columns.state != ABSENT
@@ -145,7 +148,7 @@ class FastPath:
             in_vain = stopped < last and imported == self.imported
             patience = min(2 * patience, STEP) if in_vain else limits.FAST_PATH_PATIENCE
             more, most = self.analyzer.waiting - waiting, self.analyzer.rows_per_batch
-            if more > most:  # a packet may hold a hundred messages, and each row is an object outside of here
+            if more > most:  # a packet may hold a hundred messages, and each row becomes an object outside of the fast path
                 self.step = max(limits.FEED_PACKETS_MIN, (stopped - first) * most // more)
             else:
                 self.step = min(STEP, 2 * self.step)
@@ -211,7 +214,9 @@ class FastPath:
         return place
 
     def _bound_waiting(self) -> None:
-        """Leaves connections of which many requests wait to the reference path, where those of all may become too many."""
+        """Leaves connections with many waiting requests to the reference path if those of all connections may become too
+        many.
+        """
         state, meta = self.state, self.state.meta
         waiting = self.analyzer.bodies.outstanding + len(state.queues) - int(meta[at.M_SPARE])
         if waiting <= limits.OUTSTANDING_OF_ALL // 2:
@@ -224,7 +229,7 @@ class FastPath:
             self._back(np.flatnonzero(many).tolist())
 
     def _bound_silent(self) -> None:
-        """Closes the oldest of the connections that carried no byte, where most of all connections are such."""
+        """Closes the oldest of the connections that carried no bytes if most of all connections are such."""
         connections, least = self.state.connections, self.state.slots // 2
         silent = np.flatnonzero(unspoken(connections))
         silent = silent[self._settled(silent)]
@@ -234,7 +239,9 @@ class FastPath:
             self._over(oldest)
 
     def _bound_open(self) -> None:
-        """Leaves connections whose unfinished frames hold much to the reference path, where those of all hold too much."""
+        """Leaves connections whose incomplete frames hold much to the reference path if those of all connections hold too
+        much.
+        """
         meta, held = self.state.meta, self.analyzer.bodies.gathered_bytes + self.state.count_open()
         if held > limits.GATHERED_OF_ALL // 2:
             meta[at.M_OPEN_MAX] = 0
@@ -243,10 +250,10 @@ class FastPath:
             meta[at.M_OPEN_MAX] = limits.GATHERED_OF_ALL // 4
 
     def _sealed(self, columns: SegmentColumns, left: Any, gone: Any, ended: Any, fresh: Any) -> tuple[Any, Any, Any]:
-        """Reads what the walk took of connections with TLS; packets and connections that are left to the reference path, with
-        those that this leaves to it, and the connections that ended, without these.
+        """Reads what the walk took of connections with TLS. Returns the packets and connections that are left to the reference
+        path, including those that this step leaves to it, and the connections that ended, without these.
         """
-        from kcap.fastpath.sealed import read_sealed  # most captures have no TLS, and its modules take time to import
+        from kcap.fastpath.sealed import read_sealed  # most captures have no TLS, and the import takes time
 
         state = self.state
         cut = read_sealed(state, columns, fresh, self.analyzer.secrets)
@@ -258,7 +265,7 @@ class FastPath:
         return left[np.argsort(left[:, 0], kind="stable")], np.union1d(gone, cut), ended[~np.isin(ended[:, 0], cut)]
 
     def _identify(self, fresh: Any) -> int:
-        """Adds the constants of connections with their first rows in the open batch; the index of the first."""
+        """Adds the constants of connections with their first rows in the open batch; returns the index of the first."""
         analyzer, state, first = self.analyzer, self.state, len(self.analyzer.identities)
         if len(fresh):
             analyzer.identities.extend(state.identities(fresh))
@@ -271,9 +278,9 @@ class FastPath:
     def _settle(
         self, columns: SegmentColumns, left: Any, gone: Any, opened: Any, ended: Any, fresh: Any, first_fresh: int
     ) -> None:
-        """After a walk: exports connections, hands packets to the reference path, reports ends, all in packet order.
+        """Completes a walk: exports connections, passes packets to the reference path and reports ends, all in packet order.
 
-        `fresh`: the connections with their first rows in the open batch, whose indexes begin with `first_fresh`.
+        `fresh` are the connections with their first rows in the open batch; their indexes begin with `first_fresh`.
         """
         table, state = self.analyzer.table, self.state
         if len(ended):
@@ -302,8 +309,8 @@ class FastPath:
             self._number(opened, numbers, back, {slot: first_fresh + place for place, slot in enumerate(fresh.tolist())})
 
     def _number(self, opened: Any, numbers: Any, back: dict[int, Conversation], indexes: dict[int, int]) -> None:
-        """Numbers the connections that a walk opened, now that it is known which the reference path opened in between. `back`
-        was exported since; `indexes`: those in the open batch.
+        """Numbers the connections that a walk opened, now that it is known which ones the reference path opened in between.
+        `back` has those that were exported since, and `indexes` those in the open batch.
         """
         number_of: dict[int, int] = dict(zip(opened[:, 0].tolist(), numbers.tolist()))
         here = np.array([slot not in back for slot in number_of], np.bool_)
@@ -311,7 +318,7 @@ class FastPath:
         for slot in number_of.keys() & back.keys():
             conversation = back[slot]
             conversation.tcp.number = number_of[slot]
-            # its plaintext may have begun since, or the connection is closed by now and leads to none
+            # Its plaintext may have begun since, or the connection may be closed by now and have no reference to it.
             gone_with = plaintext_of(conversation.tcp) or conversation.inner or conversation
             if gone_with.identity_batch == self.analyzer.batch:
                 self.analyzer.identities.renumber(gone_with.identity_index, number_of[slot])
@@ -335,7 +342,7 @@ class FastPath:
         return conversations
 
     def _adopted(self, conversation: Conversation | None) -> Conversation:
-        """An own connection's new objects, which the table has from here on."""
+        """Adds an own connection's new objects to the table."""
         assert conversation is not None
         self.analyzer.table.adopt(conversation.tcp)
         return conversation
@@ -352,7 +359,7 @@ class FastPath:
             self._back(sorted(slots))
 
     def _rest(self, columns: SegmentColumns, left: Any) -> None:
-        """Hands packets to the reference path, in order; then imports their connections where they are in good order."""
+        """Passes packets to the reference path, in order, and then imports their connections if their state allows it."""
         table = self.analyzer.table
         where, taken = left[:, 0], left[:, 1]
         batch = columns.lists(where)
@@ -376,7 +383,7 @@ class FastPath:
                 continue
             within = passing(conversation, self.state)
             if ends and conversation.mid_frame and not within:
-                continue  # it does not fit, and what is expected of it counts within a batch
+                continue  # it does not fit yet; the estimate of when it will is valid within a batch
             place, packets = self._place(conversation.tcp.flows[0]), packets_until_fit(conversation)
             self.expected[place & (SEEN - 1)] = packets
             most = int(self.state.meta[at.M_WAITING_MAX])
@@ -387,10 +394,10 @@ class FastPath:
                 elif not within:
                     return
                 else:
-                    conversation.leaves_fast_path()  # to try again takes time
+                    conversation.leaves_fast_path()  # another attempt takes time
 
     def _remainder(self, columns: SegmentColumns, index: int, taken: int) -> None:
-        """The rest of a packet's payload, of which the fast path took the beginning."""
+        """Returns the rest of a packet's payload, of which the fast path took the beginning."""
         table = self.analyzer.table
         one = columns.lists(np.array([index]))
         stream = table.streams[one.flow[0]]
@@ -405,7 +412,7 @@ class FastPath:
 
     # -- time ---------------------------------------------------------------------------------------------------------
     def advance(self, time_ns: int) -> None:
-        """Capture time moves on."""
+        """Advances capture time."""
         table, connections = self.analyzer.table, self.state.connections
         if table.crowded:
             self._back(np.flatnonzero((connections[:, at.LIVE] != at.FREE) & (connections[:, at.OWN] == 0)).tolist())
@@ -415,8 +422,8 @@ class FastPath:
         table.unswept |= left
 
     def _sweep(self, time_ns: int) -> tuple[bool, list[OwnConnection]]:
-        """Exports those of the idle connections that the table closes next, but for those that carried no byte. Whether others
-        are left, and those.
+        """Exports those of the idle connections that the table closes next, except those that carried no bytes. Returns whether
+        others remain, and the exceptions.
         """
         connections, table = self.state.connections, self.analyzer.table
         live, last, own = connections[:, at.LIVE], connections[:, at.LAST], connections[:, at.OWN] != 0
@@ -444,12 +451,12 @@ class FastPath:
         return found
 
     def close(self, slot: int) -> Connection | None:
-        """Closes an own connection, or exports it where the reference path has to decide its end."""
+        """Closes an own connection, or exports it if the reference path has to decide its end."""
         self.state.more_rows(int(self.state.connections[slot, (at.COUNT, at.PASSED)].sum()))
         return None if self.close_many(np.array([slot])) else self._back([slot])[0].tcp
 
     def close_many(self, slots: Any) -> int:
-        """Closes the first of these own connections, up to one that is for `close`; how many."""
+        """Closes own connections from the first on, up to one that needs `close`; returns how many."""
         count = self._decided(slots)
         if count:
             self._over(slots[:count])
@@ -465,7 +472,7 @@ class FastPath:
             if count < len(slots):
                 slot = int(slots[count])
                 self.ended.drop(count)
-                if self.close(slot) is not None:  # it is the first of the table's queue now
+                if self.close(slot) is not None:  # it is now the first in the table's queue
                     return True
                 count = 1
             self.ended.drop(count)
@@ -483,7 +490,7 @@ class FastPath:
         self.state.release_all(slots)
 
     def _decided(self, slots: Any) -> int:
-        """Decides the outstanding requests of own connections that end; for how many of them, as `settled_run`."""
+        """Decides the outstanding requests of own connections that end; returns for how many, as `settled_run`."""
         state, meta, table = self.state, self.state.meta, self.analyzer.table
         first = int(meta[at.M_ROWS])
         fresh = np.empty(len(slots), np.int64)
@@ -498,8 +505,8 @@ class FastPath:
         self._back(self.state.live())
 
     def ends(self) -> Iterator[None]:
-        """The capture is over: own connections are closed where they stand, in the table's order; those of which something is
-        left to be decided get their objects one by one. Pauses as `ConnectionTable.ends`.
+        """Ends the capture: closes own connections without objects, in the table's order. Those with something left to decide
+        get their objects one by one. Pauses as `ConnectionTable.ends`.
         """
         state = self.state
         live = np.array(state.live(), np.int64)
@@ -513,12 +520,12 @@ class FastPath:
             for conversation in self._back(others[start : start + STEP]):
                 table.freeze(conversation.tcp)
         for _ in table.ends(own):
-            table.order += 1  # the next connection's rows come after those of this one, whichever path decides them
+            table.order += 1  # the rows of the next connection come after those of this one, whichever path decides them
             yield
-        table.elsewhere = None  # so that the arrays here go with the analyzer's reference
+        table.elsewhere = None  # frees the arrays here with the analyzer's reference
 
     def _take_large(self, rows: Any) -> None:
-        """Values of large frames in place of their slots, for these rows."""
+        """Replaces the slots of large frames with their values, for these rows."""
         bodies = self.analyzer.bodies
         for place in (at.R_REQUEST_SLOT, at.R_RESPONSE_SLOT):
             for row in np.flatnonzero(rows[place] >= at.LARGE_BASE).tolist():
@@ -528,8 +535,8 @@ class FastPath:
 
     # -- rows ---------------------------------------------------------------------------------------------------------
     def take(self, unwanted: Callable[[FastPathRows], Any] | None = None) -> tuple[FastPathRows, BodyBatch]:
-        """Rows since the last call, and the bodies of these and of the reference path's rows; `unwanted` names bodies not to
-        decode.
+        """Returns the rows since the last call, and the bodies of these and of the reference path's rows. `unwanted` returns
+        the bodies that are not to be decoded.
         """
         state, bodies, meta = self.state, self.analyzer.bodies, self.state.meta
         rows = np.empty((at.ROW_WIDTH, int(meta[at.M_ROWS])), np.int64)
@@ -566,13 +573,13 @@ class FastPath:
 
 
 def unspoken(connections: Any) -> Any:
-    """Which of these connections are open and carried no byte, and no FIN."""
+    """Which of these connections are open and have carried no bytes and no FIN."""
     live = connections[:, at.LIVE]
     return (live == at.CALLED) | (live == at.OPEN)
 
 
 def plaintext_of(connection: Connection) -> Conversation | None:
-    """The conversation of a connection's plaintext, which is inside of TLS or not."""
+    """The conversation of a connection's plaintext, with or without TLS."""
     conversation = connection.conversation
     if not isinstance(conversation, Conversation):
         return None

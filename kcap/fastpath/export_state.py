@@ -1,6 +1,6 @@
 """Exports a connection from the fast path; makes the objects of one that never had any.
 
-In: a connection's numbers. Out: the `Conversation` as if the reference path had taken every packet. Law: no attribute shows
+In: a connection's numbers. Out: the `Conversation`, as if the reference path had taken every packet. Law: no attribute shows
 which packets the fast path took.
 """
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 SNAPLEN: Final = FLAG["snaplen"]
 REPEAT_FLAGS: Final = ((FLAG["retransmitted"], False), (FLAG["duplicated"], True))
-"""A row's flag for bytes that came again, and whether the segment did so within DUPLICATE_NS (`Stream.repeats`)."""
+"""A row's flag for repeated bytes, and whether the segment repeated them within DUPLICATE_NS (`Stream.repeats`)."""
 
 Numbers = list[int]
 """A row of `connections` or of `streams`."""
@@ -48,37 +48,37 @@ class Host(Owner, Collector, Protocol):
 
     @property
     def sighted(self) -> int:
-        """Oddities that have an entry."""
+        """Number of oddities that have an entry."""
 
     @property
     def waiting(self) -> int:
-        """Rows that were decided since the last batch."""
+        """Number of rows decided since the last batch."""
 
     @property
     def rows_per_batch(self) -> int:
-        """Rows of a batch, as far as they decide where it ends."""
+        """Number of rows that make a batch full."""
 
     @property
     def full(self) -> bool:
-        """Whether enough rows or bodies are there for a batch."""
+        """Whether there are enough rows or bodies for a batch."""
 
     def constants(self, conversation: Conversation) -> Identity:
         """The constants of a connection that has objects."""
 
     def over(self, closed: ClosedRows) -> None:
-        """Own connections of the fast path are closed."""
+        """Takes own connections of the fast path that were closed."""
 
     def report(
         self, kind: WeirdKind, detail: str, ref: int = 0, position: int = 0, connection: Connection | None = None, *,
         uid: str | None = None,
     ) -> None:  # fmt: skip
-        """Counts an oddity of a connection, which is given as such or by uid."""
+        """Counts an oddity of a connection, which is given as an object or by its uid."""
 
     def reads_handshakes(self) -> bool:
-        """Whether TLS handshakes may be read from a walk: there are key logs, and no one watches the bytes of connections."""
+        """Whether TLS handshakes may be read from a walk: there are key logs, and nothing observes the bytes of connections."""
 
     def takes_all(self) -> bool:
-        """Whether every connection that looks like Kafka counts as Kafka: the user set no ports."""
+        """Whether every connection that looks like Kafka counts as Kafka, because the user configured no ports."""
 
 
 def made(
@@ -90,7 +90,7 @@ def made(
     sealed: "SealedConnection | None" = None,
 ) -> Conversation:
     """Makes the objects of a connection that began in the fast path; `filled` sets the rest of their attributes. Returns the
-    conversation of its plaintext, or where that did not begin, its own.
+    conversation of its plaintext; if that has not begun, the connection's own conversation.
     """
     place, first_ns, ref, position = values[at.PLACE], values[at.FIRST_NS], values[at.FIRST_REF], values[at.FIRST_POSITION]
     connection = Connection(*flows, place, first_ns, ref, position, keeper)
@@ -119,7 +119,7 @@ def filled(conversation: Conversation, values: Numbers, streams: Sequence[Number
     """Sets the attributes that the fast path changes."""
     requests, responses, connection = conversation.requests, conversation.responses, conversation.tcp
     connection.last_ns, conversation.rows = values[at.LAST], values[at.ROWS]
-    if values[at.NUMBER]:  # else nothing waits, and the pairing need not exist
+    if values[at.NUMBER]:  # otherwise nothing waits, and no pairing is needed
         conversation.pairing.exchanges, conversation.pairing.losses = values[at.NUMBER], values[at.LOSSES]
     if requests is not None and responses is not None:
         requests.last_correlation = none(values[at.CORRELATION])
@@ -134,7 +134,7 @@ def filled(conversation: Conversation, values: Numbers, streams: Sequence[Number
 
 
 def export_connection(state: FastPathState, slot: int, keeper: Host) -> Conversation:
-    """Exports a connection to the reference path; its slot is to be freed."""
+    """Exports a connection to the reference path; the caller frees its slot."""
     values: Numbers = state.connections[slot].tolist()
     streams: list[Numbers] = state.streams[2 * slot : 2 * slot + 2].tolist()
     conversation, sealed = state.conversations[slot], state.sealed.get(slot)
@@ -175,7 +175,7 @@ def _queue(
         exchange = PendingExchange(number, key, version, correlation, requests.client_id, losses)
         exchange.skipped_ns = none(passed_ns)
         start, size = entry[at.Q_FRAME : at.Q_FRAME + 2] if done else (stream[at.OPEN_START], received(stream))
-        if flags:  # none of a connection with TLS
+        if flags:  # a connection with TLS has none
             _repeats(requests.stream, start, start + size, flags)
         if done and one_way:
             exchange.one_way = True
@@ -212,13 +212,13 @@ def _body(state: FastPathState, conversation: Conversation, exchange: PendingExc
 
 
 def _open(state: FastPathState, stream: Numbers, header: bytes, subject: object) -> OpenFrame:
-    """A frame of which bytes are still to come."""
+    """Makes the open frame, whose last byte has not come yet."""
     frame = OpenFrame(stream[at.OPEN_START])
     slot = stream[at.OPEN_SLOT]
     frame.size = stream[at.OPEN_SIZE]
     if slot >= at.LARGE_BASE:
         frame.rest = state.large.reader(slot)
-        fed(frame.rest, b"")  # counts the records of compressed messages that have passed, whose bytes go
+        fed(frame.rest, b"")  # counts the records of complete compressed messages, and drops their bytes
         frame.excerpts = state.large.excerpts(slot)
         frame.head = bytearray(header) + state.large.stored(slot)[: limits.FRAME_HEAD_KEPT].tobytes()
         state.large.release(slot)
@@ -237,12 +237,12 @@ def _open(state: FastPathState, stream: Numbers, header: bytes, subject: object)
 
 
 def received(stream: Numbers) -> int:
-    """Bytes of the open frame so far, captured or not."""
+    """Number of bytes of the open frame so far, captured or not."""
     return stream[at.OPEN_SIZE] - stream[at.OPEN_LEFT]
 
 
 def _repeats(stream: Stream, start: int, end: int, flags: int) -> None:
-    """Notes the bytes of a row that its flags say came again."""
+    """Registers the bytes of a row that were repeated, according to its flags."""
     for flag, twice in REPEAT_FLAGS:
         if flags & flag:
             stream.repeat(start, end, twice=twice)
@@ -265,11 +265,11 @@ def _open_response(state: FastPathState, conversation: Conversation, responses: 
 
 
 def _search(responses: ResponseFramer, stream: Numbers) -> None:
-    """A frame boundary that is lost: the bytes since then, as they came from the snapshot length."""
+    """Restores a search for a frame boundary: the bytes since it was lost, as the snapshot length left them."""
     offset, size, seen = stream[at.OPEN_START], stream[at.OPEN_SIZE], stream[at.OPEN_HIGH]
     search = responses.search = BoundarySearch(responses, refuse=True)
     come = stream[at.OPEN_NS], stream[at.OPEN_REF], stream[at.OPEN_LOW]
     piece = Piece(offset, stream[at.OPEN_AT].to_bytes(seen, "big"), size, *come)
     for part in halves(piece, PREFIX) if size > PREFIX else (piece,):
         search.data(part)
-    responses.resync_holds(-search.size)  # the walk counted them
+    responses.resync_holds(-search.size)  # the walk has counted them

@@ -1,7 +1,7 @@
-"""Which stream a packet belongs to: a table of flow keys with open addressing, compiled.
+"""Finds the stream of a packet: a table of flow keys with open addressing, compiled.
 
-In: the bytes of a flow key. Out: the stream's row, or none. Law: what was entered and not dropped is found, and nothing else;
-both directions of a connection have the same `pair_hash`.
+In: the bytes of a flow key. Out: the stream's row, or none. Law: a key that was entered and not dropped is found, and no other.
+Both directions of a connection have the same `pair_hash`.
 """
 
 from typing import Any
@@ -14,7 +14,7 @@ from kcap.kernels import compiled, uint32
 
 @compiled
 def key_hash(data: Any, at: int, size: int) -> Any:
-    """A number for a flow key, or for other bytes."""
+    """A hash of a flow key, or of other bytes."""
     value, words = np.uint64(0xCBF29CE484222325), at + (size & ~3)
     for place in range(at, words, 4):
         value = (value ^ np.uint64(uint32(data, place))) * np.uint64(0x9E3779B97F4A7C15)
@@ -26,7 +26,7 @@ def key_hash(data: Any, at: int, size: int) -> Any:
 
 @compiled
 def same_key(key: Any, data: Any, at: int, size: int) -> bool:
-    """Whether a flow key, which has room for the size of every other, is that of a packet."""
+    """Whether a stored flow key, which has room for the longest one, equals that of a packet."""
     words = size & ~3
     for k in range(0, words, 4):
         if uint32(key, k) != uint32(data, at + k):
@@ -39,7 +39,7 @@ def same_key(key: Any, data: Any, at: int, size: int) -> bool:
 
 @compiled
 def pair_hash(data: Any, at: int, size: int) -> Any:
-    """A number for the two endpoints of a flow key, whichever is the source."""
+    """A hash of the two endpoints of a flow key that does not depend on the direction."""
     half = (size - 4) // 2
     total = np.uint64(0)
     for side in range(2):
@@ -55,7 +55,7 @@ def pair_hash(data: Any, at: int, size: int) -> Any:
 
 
 def pair_number(flow: bytes) -> int:
-    """`pair_hash` of a whole flow key, at a fifth of what the call of a kernel costs."""
+    """`pair_hash` of a complete flow key, at a fifth of the cost of calling a kernel."""
     half = (len(flow) - 4) // 2
     total = 0
     for endpoint in (flow[:half] + flow[-4:-2], flow[half : 2 * half] + flow[-2:]):
@@ -68,7 +68,7 @@ def pair_number(flow: bytes) -> int:
 
 @compiled
 def find(data: Any, at: int, size: int, table: Any, keys: Any, streams: Any) -> int:
-    """The stream with this flow key, -1 for none in the fast path."""
+    """The stream with this flow key; -1 if none is in the fast path."""
     room = table.size - 1
     place = key_hash(data, at, size) & room
     while table[place] != 0:
@@ -81,7 +81,7 @@ def find(data: Any, at: int, size: int, table: Any, keys: Any, streams: Any) -> 
 
 @compiled
 def enter(stream: int, table: Any, keys: Any, streams: Any) -> None:
-    """Puts a stream's flow key into the table."""
+    """Adds a stream's flow key to the table."""
     room = table.size - 1
     place = key_hash(keys[stream], 0, streams[stream, FLOW_SIZE]) & room
     while table[place] > 0:
@@ -91,14 +91,14 @@ def enter(stream: int, table: Any, keys: Any, streams: Any) -> None:
 
 @compiled
 def enter_all(places: Any, table: Any, keys: Any, streams: Any) -> None:
-    """Puts the flow keys of these streams into the table."""
+    """Adds the flow keys of these streams to the table."""
     for at in range(places.size):
         enter(places[at], table, keys, streams)
 
 
 @compiled
 def drop(stream: int, table: Any, keys: Any, streams: Any) -> None:
-    """Removes it; its place stays marked (-1) for later entries of the same hash."""
+    """Removes a stream. Its place stays marked (-1) for other entries with the same hash."""
     room = table.size - 1
     place = key_hash(keys[stream], 0, streams[stream, FLOW_SIZE]) & room
     while table[place] != 0:

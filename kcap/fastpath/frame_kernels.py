@@ -1,7 +1,7 @@
-"""Frames and pairing of a connection in good order, compiled.
+"""Frames and pairing of well-behaved connections, compiled.
 
-In: stream bytes in order. Out: outstanding requests, and rows. Law: the same as framers and pairing; where these would leave
-their short way, the offset in the packet at which the reference path takes over.
+In: stream bytes in order. Out: outstanding requests, and rows. Law: the result equals that of framers and pairing. Where these
+would leave their short path, the result is the offset in the packet at which the reference path takes over.
 """
 
 from typing import Any
@@ -23,7 +23,7 @@ FRAME_MAX = limits.FAST_PATH_FRAME_MAX
 FRAME_BYTES_MAX, RESPONSE_BYTES_MAX = limits.FRAME_BYTES_MAX, limits.RESPONSE_BYTES_MAX
 RESYNC_FRAME_MAX, IDS_SEARCHED = limits.RESYNC_FRAME_MAX, limits.IDS_SEARCHED
 HEAD_KEPT = limits.FRAME_HEAD_KEPT
-"""First bytes of a request's body that stay, since its acks are among them."""
+"""Number of first bytes of a request's body that are retained, because its acks are among them."""
 REQUEST_HEAD = 14
 RESPONSE_HEAD = 8
 REFUSED = DOWNGRADES[API_VERSIONS][0]
@@ -36,12 +36,12 @@ ANSWERED_ROW, ONE_WAY, UNANSWERED = map(at.OUTCOMES.index, ("answered", "one_way
 LOST_ROW, SKIPPED_ROW = map(at.REASONS.index, ("lost_in_capture", "skipped"))
 IN_FLIGHT_DATED = limits.IN_FLIGHT_DATED
 ONE_WAY_MAX = limits.ONE_WAY_KEPT
-"""Rows that a response may decide beside its own."""
+"""Number of rows that a response may decide besides its own."""
 
 
 @compiled
 def lacks_room(size: int, rows: Any, bodies: Any, arena: Any, meta: Any) -> bool:
-    """Whether rows, bodies, entries or the arena may have no room for the frames in `size` bytes of a stream."""
+    """Whether rows, bodies, entries or the arena may lack room for the frames in `size` bytes of a stream."""
     frames = size // RESPONSE_HEAD + 2
     return bool(
         meta[at.M_ROWS] + frames + ONE_WAY_MAX > rows.shape[0]
@@ -53,7 +53,7 @@ def lacks_room(size: int, rows: Any, bodies: Any, arena: Any, meta: Any) -> bool
 
 @compiled
 def acks_of(data: Any, cursor: int, end: int, steps: Any, version: int) -> int:
-    """Acks of a Produce request; UNREAD where they cannot be read, which is for the reference path."""
+    """Acks of a Produce request; UNREAD if they cannot be read, so that the reference path has to read them."""
     for step in range(at.STEPS):
         if cursor + 2 > end:
             return UNREAD
@@ -76,7 +76,7 @@ def acks_of(data: Any, cursor: int, end: int, steps: Any, version: int) -> int:
 
 @compiled
 def chain(connections: Any, slot: int, queues: Any, meta: Any) -> Any:
-    """Appends an entry to the outstanding requests."""
+    """Appends an entry to the outstanding requests; returns it."""
     entry = meta[at.M_FREE]
     meta[at.M_FREE] = queues[entry, at.Q_NEXT]
     meta[at.M_SPARE] -= 1
@@ -86,7 +86,7 @@ def chain(connections: Any, slot: int, queues: Any, meta: Any) -> Any:
 
 @compiled
 def linked(entry: int, connections: Any, slot: int, queues: Any, head: int, tail: int, count: int) -> None:
-    """Puts an entry at the end of the chain that these columns of a connection hold."""
+    """Appends an entry to the chain that these columns of a connection hold."""
     if connections[slot, count]:
         queues[connections[slot, tail], at.Q_NEXT] = entry
     else:
@@ -106,7 +106,7 @@ def unchain(connections: Any, slot: int, queues: Any, meta: Any) -> None:
 
 @compiled
 def taken_out(connections: Any, slot: int, queues: Any) -> Any:
-    """Takes the first entry out of the chain."""
+    """Removes the first entry from the chain without freeing it; returns it."""
     entry = connections[slot, at.HEAD]
     connections[slot, at.HEAD] = queues[entry, at.Q_NEXT]
     connections[slot, at.COUNT] -= 1
@@ -115,7 +115,7 @@ def taken_out(connections: Any, slot: int, queues: Any) -> Any:
 
 @compiled
 def pass_over(connections: Any, slot: int, queues: Any, time_ns: int) -> None:
-    """Moves the first entry to the chain of those that a later one's response has passed over."""
+    """Moves the first entry to the chain of requests that were passed over."""
     entry = taken_out(connections, slot, queues)
     queues[entry, at.Q_PASSED_NS] = time_ns
     linked(entry, connections, slot, queues, at.PASSED_HEAD, at.PASSED_TAIL, at.PASSED)
@@ -123,7 +123,7 @@ def pass_over(connections: Any, slot: int, queues: Any, time_ns: int) -> None:
 
 @compiled
 def rejoin(connections: Any, slot: int, queues: Any) -> None:
-    """Puts the entries that were passed over before the others again, all of which are newer."""
+    """Puts the requests that were passed over in front of the others, all of which are newer."""
     if not connections[slot, at.PASSED]:
         return
     if connections[slot, at.COUNT]:
@@ -137,9 +137,9 @@ def rejoin(connections: Any, slot: int, queues: Any) -> None:
 
 @compiled
 def large_program(key: int, version: int, side: int, size: int, is_open: bool, big: Any, meta: Any) -> int:
-    """The program by which a frame is read as it passes, GATHERED where its bytes are gathered instead, TOO_LARGE where they
-    are too many for that, alone or with those of other frames, and no row of `large` is free; only a frame that `is_open`
-    continues in the next packet.
+    """The program by which a frame is read piece by piece. GATHERED if its bytes are gathered instead; TOO_LARGE if they are
+    too many for that, alone or with those of other frames, and no row of `large` is free. Only a frame that `is_open` continues
+    in the next packet.
     """
     if not is_open:
         return GATHERED
@@ -155,13 +155,13 @@ def large_program(key: int, version: int, side: int, size: int, is_open: bool, b
 
 @compiled
 def reserved(streams: Any, place: int) -> int:
-    """Bytes of the arena that a frame has while it is open."""
+    """Bytes of the arena that are reserved for an open frame."""
     return 0 if streams[place, at.OPEN_SLOT] >= at.LARGE_BASE else int(streams[place, at.OPEN_SIZE])
 
 
 @compiled
 def begun(streams: Any, place: int, data: Any, body: int, end: int, big: Any) -> Any:
-    """Takes the first bytes of a large frame's body; where it came to."""
+    """Takes the first bytes of a large frame's body; returns how far it got."""
     reached = take_large(data, body, end, streams[place, at.OPEN_SLOT] - at.LARGE_BASE, big)
     streams[place, at.OPEN_LEFT] += end - reached
     return reached
@@ -169,7 +169,7 @@ def begun(streams: Any, place: int, data: Any, body: int, end: int, big: Any) ->
 
 @compiled
 def has_id(data: Any, cursor: int, length: int, slot: int, connections: Any, ids: Any) -> bool:
-    """Whether a request has the client id of those before it, which has `length` bytes."""
+    """Whether a request has the client id of the earlier ones, which has `length` bytes."""
     same = length == connections[slot, at.ID_LENGTH]
     for k in range(length if same else 0):
         same &= ids[slot, k] == data[cursor + REQUEST_HEAD + k]
@@ -178,13 +178,13 @@ def has_id(data: Any, cursor: int, length: int, slot: int, connections: Any, ids
 
 @compiled
 def is_plain(key: int, version: int, header: Any) -> bool:
-    """Whether requests of a version have a header that takes the short way."""
+    """Whether requests of a version have a header that takes the short path."""
     return bool(0 <= key < at.KEYS and 0 <= version < at.VERSIONS and header[key, version])
 
 
 @compiled
 def next_request(data: Any, cursor: int, have: int, slot: int, arrays: Any) -> bool:
-    """Whether a packet begins with what looks like a request, though one is open: as `RequestFramer.follows`."""
+    """Whether a packet begins with what looks like a request although one is open, as `RequestFramer.follows`."""
     if have - cursor < REQUEST_HEAD:
         return False
     size, key, version = int32(data, cursor), int16(data, cursor + 4), int16(data, cursor + 6)
@@ -196,7 +196,7 @@ def next_request(data: Any, cursor: int, have: int, slot: int, arrays: Any) -> b
 
 @compiled
 def waits(correlation: int, entry: int, count: int, queues: Any) -> bool:
-    """Whether an id is that of one of so many requests, from an entry of their chain on."""
+    """Whether an id is that of one of `count` requests, from an entry of their chain on."""
     for _ in range(count):
         if queues[entry, at.Q_CORRELATION] == correlation:
             return True
@@ -206,8 +206,8 @@ def waits(correlation: int, entry: int, count: int, queues: Any) -> bool:
 
 @compiled
 def next_response(data: Any, cursor: int, have: int, slot: int, connections: Any, queues: Any) -> bool:
-    """Whether a packet may begin with a response to a request that waits, though one is open: where `ResponseFramer.follows`
-    says so, and where so many wait that to search their ids takes longer than that path.
+    """Whether a packet may begin with a response to a waiting request although one is open: if `ResponseFramer.follows` says
+    so, or if so many requests wait that searching their ids takes longer than the reference path.
     """
     passed, behind = connections[slot, at.PASSED], connections[slot, at.COUNT] - 1  # the first one has the open response
     if have - cursor < RESPONSE_HEAD or int32(data, cursor) < 4 or int32(data, cursor) > RESYNC_FRAME_MAX:
@@ -224,8 +224,8 @@ def expected(
     data: Any, cursor: int, size: int, length: int, correlation: int, slot: int, connections: Any, queues: Any, ids: Any,
     meta: Any,
 ) -> bool:  # fmt: skip
-    """Whether a request may be as large, has the client id of those before it, and another correlation id than the last that
-    waits.
+    """Whether a request may have this size, has the client id of the earlier ones, and has another correlation id than the last
+    one that waits.
     """
     if size > FRAME_BYTES_MAX or not has_id(data, cursor, length, slot, connections, ids):
         return False
@@ -239,7 +239,7 @@ def expected(
 
 @compiled
 def is_one_way(data: Any, body: int, end: int, steps: Any, key: int, version: int) -> int:
-    """1 for a Produce request with acks=0, 0 for other requests, -1 where that cannot be read."""
+    """1 for a Produce request with acks=0, 0 for other requests, -1 if that cannot be read."""
     if key != PRODUCE:
         return 0
     acks = acks_of(data, body, end, steps, version)
@@ -253,7 +253,7 @@ def requests(
     data: Any, cursor: int, have: int, end: int, offset: int, time_ns: int, ref: int, position: int, order: int, place: int,
     arrays: Any,
 ) -> Any:  # fmt: skip
-    """Takes bytes of the client from `offset` of their stream on, of which those before `have` were captured; returns where the
+    """Takes bytes of the client from `offset` of its stream on, of which those before `have` were captured. Returns where the
     reference path takes over.
     """
     connections, streams, queues, meta, big = arrays.connections, arrays.streams, arrays.queues, arrays.meta, arrays.big
@@ -336,7 +336,7 @@ def responses(
     data: Any, cursor: int, have: int, end: int, offset: int, time_ns: int, ref: int, position: int, order: int, place: int,
     arrays: Any,
 ) -> Any:  # fmt: skip
-    """Takes bytes of the broker from `offset` of their stream on, of which those before `have` were captured; returns where the
+    """Takes bytes of the broker from `offset` of its stream on, of which those before `have` were captured. Returns where the
     reference path takes over.
     """
     connections, streams, queues, meta, big = arrays.connections, arrays.streams, arrays.queues, arrays.meta, arrays.big
@@ -399,7 +399,7 @@ def responses(
 
 @compiled
 def add_row(outcome: int, order: int, place: int, connections: Any, queues: Any, rows: Any, fresh: Any, meta: Any) -> Any:
-    """Moves the oldest request to the table of rows; returns its entry. The row's response is for the caller."""
+    """Moves the oldest request to the table of rows; returns its entry. The caller adds the row's response."""
     slot, row = place >> 1, meta[at.M_ROWS]
     entry = connections[slot, at.HEAD]
     unchain(connections, slot, queues, meta)
@@ -428,7 +428,7 @@ def add_row(outcome: int, order: int, place: int, connections: Any, queues: Any,
 
 @compiled
 def emit_one_way(order: int, place: int, connections: Any, queues: Any, rows: Any, fresh: Any, meta: Any) -> None:
-    """The oldest request, which expects no response, is decided: as `Pairing._emit_one_way`."""
+    """Decides the oldest request, which expects no response, as `Pairing._emit_one_way`."""
     without_response(ONE_WAY, order, place, connections, queues, rows, fresh, meta)
     connections[place >> 1, at.ONE_WAYS] -= 1
 
@@ -437,7 +437,7 @@ def emit_one_way(order: int, place: int, connections: Any, queues: Any, rows: An
 def without_response(
     outcome: int, order: int, place: int, connections: Any, queues: Any, rows: Any, fresh: Any, meta: Any
 ) -> None:
-    """The oldest request is decided and has no response."""
+    """Decides the oldest request, which has no response."""
     row = meta[at.M_ROWS]
     add_row(outcome, order, place, connections, queues, rows, fresh, meta)
     rows[row, at.R_RTT] = rows[row, at.R_PREVIOUS] = rows[row, at.R_IN_FLIGHT] = at.NONE
@@ -448,7 +448,7 @@ def without_response(
 
 @compiled
 def response(kept: int, flags: int, order: int, place: int, arrays: Any) -> None:
-    """The oldest request has its response, whose frame is in the row: as `Conversation.emit`."""
+    """Decides the oldest request with its response, whose frame is in the row, as `Conversation.emit`."""
     connections, streams, queues, meta = arrays.connections, arrays.streams, arrays.queues, arrays.meta
     rows, bodies = arrays.rows, arrays.bodies
     slot, row = place >> 1, meta[at.M_ROWS]
@@ -485,7 +485,7 @@ def response(kept: int, flags: int, order: int, place: int, arrays: Any) -> None
 
 @compiled
 def response_without_end(order: int, place: int, arrays: Any) -> None:
-    """The connection ends within a response: as `Framer.finish`."""
+    """Ends a connection within a response, as `Framer.finish`."""
     streams, rows, meta = arrays.streams, arrays.rows, arrays.meta
     body = streams[place, at.OPEN_SLOT]
     arrays.bodies[1, body] = streams[place, at.OPEN_AT]
@@ -496,7 +496,7 @@ def response_without_end(order: int, place: int, arrays: Any) -> None:
 
 @compiled
 def without_response_yet(slot: int, until_ns: int, connections: Any, queues: Any) -> Any:
-    """Whole requests that wait for a response: as `Pairing.waiting`."""
+    """Counts complete requests that wait for a response, as `Pairing.waiting`."""
     if connections[slot, at.COUNT] == 0:
         return 0
     entry, last, came = connections[slot, at.HEAD], connections[slot, at.TAIL], 0
@@ -517,7 +517,7 @@ def without_response_yet(slot: int, until_ns: int, connections: Any, queues: Any
 def emit_outstanding(
     order: int, time_ns: int, slot: int, losing: bool, connections: Any, queues: Any, rows: Any, fresh: Any, meta: Any
 ) -> None:
-    """A connection ends, now or when it was closed: its outstanding requests are decided, as in `Pairing.finish`."""
+    """Decides the outstanding requests of a connection that ends, now or when it was closed, as `Pairing.finish`."""
     ended = connections[slot, at.ENDED]
     decided = connections[slot, at.CLOSING_NS] if ended and connections[slot, at.CLOSING_NS] != at.NONE else time_ns
     rejoin(connections, slot, queues)
@@ -536,8 +536,9 @@ def emit_outstanding(
 
 @compiled
 def settled_run(slots: Any, order: int, time_ns: int, behind: bool, arrays: Any) -> int:
-    """How many of these own connections, from the first on, are settled and end here. Their outstanding requests are decided;
-    one that has any is none of them where a row of the reference path comes first (`behind`) or there is no room.
+    """Returns how many of these own connections, from the first on, are settled and end here. Their outstanding requests are
+    decided. The run stops at a connection with outstanding requests if a row of the reference path comes first (`behind`) or
+    there is no room.
     """
     connections, streams, queues, rows, meta = arrays.connections, arrays.streams, arrays.queues, arrays.rows, arrays.meta
     for k in range(slots.size):

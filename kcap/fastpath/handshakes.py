@@ -1,8 +1,8 @@
 """TLS handshakes in the walks of the fast path: read from its log, so that their connections never leave it.
 
-In: the packets of connections whose client began with a ClientHello. Out: their sessions, behind which the walk goes on with
-application data; of a handshake that later walks go on with, what was read and its packets. Law: what is not such a handshake
-with known keys leaves nothing behind, so that the reference path can take its packets.
+In: the packets of connections whose client began with a ClientHello. Out: their sessions, with which the walk goes on to
+application data; for a handshake that later walks continue, what was read, and its packets. Law: anything that is not such a
+handshake with known keys leaves no trace, so that the reference path can take its packets.
 """
 
 from collections.abc import Iterator
@@ -24,9 +24,9 @@ from kcap.tls.session import TlsSession
 from kcap.tls.simple_handshake import simple_handshakes
 
 RANDOM: Final = slice(11, 43)
-"""Place of the random in a record that begins with a ClientHello."""
+"""Position of the random in a record that begins with a ClientHello."""
 MOST: Final = 12
-"""Records of most handshakes, with the first data."""
+"""Number of records in most handshakes, including the first data."""
 RECORD: Final = slice(at.H_SIDE, at.FLIGHT_WIDTH)
 PACKET: Final = slice(at.G_INDEX, at.G_OFFSET + 1)
 EVERYTHING: Final = 1 << 62
@@ -34,8 +34,9 @@ EVERYTHING: Final = 1 << 62
 
 
 def shake(state: FastPathState, columns: SegmentColumns, log: Any, slots: Any, secrets: Secrets) -> None:
-    """Reads the handshakes of these own connections, whose packets are in `log`. `state.sealed` has those that are simple so
-    far, and `G_TAKEN` the bytes that they took; the others are marked as left to the reference path from their hello on.
+    """Reads the handshakes of these own connections, whose packets are in `log`. `state.sealed` then has those that have been
+    simple so far, and `G_TAKEN` the bytes that they took. The others are marked as left to the reference path from their
+    ClientHello on.
     """
     wanted = np.sort(slots[[not _was_read(state.sealed.get(slot)) for slot in slots.tolist()]])
     if not len(wanted):
@@ -66,7 +67,9 @@ def _was_read(sealed: SealedConnection | None) -> bool:
 
 
 def _read(state: FastPathState, columns: SegmentColumns, log: Any, mine: Any, slots: Any, secrets: Secrets) -> list[bool]:
-    """Reads the handshakes of these connections, whose packets are the rows `mine` of `log`; which of them are simple."""
+    """Reads the handshakes of these connections, whose packets are the rows `mine` of `log`; returns which of them are
+    simple.
+    """
     rows, lengths = log[mine, at.G_PLACE] >> 1, log[mine, at.G_LENGTH]
     lasts = rows.searchsorted(slots, side="right")
     sizes, rests = np.zeros((len(slots), 2), np.int64), []
@@ -118,7 +121,7 @@ def _read(state: FastPathState, columns: SegmentColumns, log: Any, mine: Any, sl
 
 
 def _held(state: FastPathState, columns: SegmentColumns, log: Any, sealed: SealedConnection) -> bool:
-    """Keeps the packets of a handshake that goes on behind the walk; False where there is no room for them."""
+    """Stores the packets of a handshake that continues after the walk; False if there is no room for them."""
     size = int(log[:, at.G_LENGTH].sum())
     if state.handshake_bytes + size > limits.FAST_PATH_HANDSHAKE_BYTES:
         return False
@@ -132,7 +135,7 @@ def _held(state: FastPathState, columns: SegmentColumns, log: Any, sealed: Seale
 
 
 def _shaken(sealed: SealedConnection, data: bytes, records: Any) -> bool:
-    """Reads more records of one handshake; False where it is for the reference path."""
+    """Reads more records of one handshake; False if it has to be left to the reference path."""
     session = sealed.session
     try:
         if not session.handshake(data, _some_at_a_time(records), sealed.read):
@@ -144,6 +147,8 @@ def _shaken(sealed: SealedConnection, data: bytes, records: Any) -> bool:
 
 
 def _some_at_a_time(records: Any) -> Iterator[list[int]]:
-    """The rows of an array. A handshake has a dozen records, and the data behind it, which is not looked at, often more."""
+    """Yields the rows of an array in groups. A handshake has a dozen records, often followed by more records of data, which are
+    not needed.
+    """
     for first in range(0, len(records), MOST):
         yield from records[first : first + MOST].tolist()

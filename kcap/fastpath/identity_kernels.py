@@ -1,7 +1,7 @@
 """The constants of connections, compiled: records of `kcap.identities` from the fast path's arrays.
 
-In: slots. Out: a record of each. Law: it is the record of the identity that the reference path gives to the connection; its uid
-is `identities.uid_of`, a BLAKE2b (RFC 7693) of one block.
+In: slots. Out: a record for each. Law: it equals the record of the identity that the reference path gives to the connection.
+Its uid is `identities.uid_of`, a BLAKE2b (RFC 7693) of one block.
 """
 
 from typing import Any, Final
@@ -21,18 +21,18 @@ SQUARES: Final = (
 )  # fmt: skip
 """The initial values of the hash: bits of the square roots of the first primes."""
 FIRST: Final = SQUARES[0] ^ 0x01010000 ^ UID_BYTES
-"""The first of them with the parameters: no key, and the size of the digest."""
+"""The first of them combined with the parameters: no key, and the size of the digest."""
 START: Final = np.array([FIRST, *SQUARES[1:], *SQUARES[:6], SQUARES[6] ^ MASK, SQUARES[7]], np.uint64)
 """The words of the hash at the beginning of its last block."""
 ORDER: Final = np.array([list(map(int, row, [16] * WORDS)) for row in (
     "0123456789abcdef", "ea489fd61c02b753", "b8c052fdae367194", "7931dcbe265a40f8", "905724afe1bc683d",
     "2c6a0b834d75fe19", "c51fed4a0763928b", "db7ec13950f4862a", "6fe9b308c2d714a5", "a2847615fb9e3cd0",
 )], np.int64)  # fmt: skip
-"""In which order each round takes the words of the block; after the last row comes the first."""
+"""Order in which each round takes the words of the block. The first row follows the last one."""
 
 
 def records_of(slots: Any, connections: Any, streams: Any, keys: Any) -> Any:
-    """The records of these connections, a row of bytes each."""
+    """The records of these connections, as one row of bytes each."""
     made = np.zeros((len(slots), RECORD.size), np.uint8)
     identify(slots, connections, streams, keys, np.zeros(BLOCK, np.uint8), np.zeros(2 * WORDS, np.uint64), made)
     return made
@@ -40,7 +40,9 @@ def records_of(slots: Any, connections: Any, streams: Any, keys: Any) -> Any:
 
 @compiled
 def identify(slots: Any, connections: Any, streams: Any, keys: Any, seed: Any, words: Any, made: Any) -> None:
-    """Writes the record of each connection to a row of `made`, which holds zeros. In `seed` and `words` uids are made."""
+    """Writes the record of each connection to a row of `made`, which holds zeros. `seed` and `words` are scratch space for
+    uids.
+    """
     for k in range(slots.size):
         slot = slots[k]
         client = 2 * slot + connections[slot, at.CLIENT]
@@ -69,7 +71,7 @@ def identify(slots: Any, connections: Any, streams: Any, keys: Any, seed: Any, w
 
 @compiled
 def appended(value: int, seed: Any, top: int) -> int:
-    """Writes a bar and a number in decimal digits to `seed[top:]`; where they end."""
+    """Writes a bar and a number in decimal digits to `seed[top:]`; returns where they end."""
     seed[top] = BAR
     top += 1
     if value < 0:
@@ -88,7 +90,7 @@ def appended(value: int, seed: Any, top: int) -> int:
 
 @compiled
 def hashed(seed: Any, size: int, words: Any) -> Any:
-    """BLAKE2b of `seed[:size]`, of which eight bytes are the digest, the lowest first. `words`: state and block."""
+    """BLAKE2b of `seed[:size]`, of which eight bytes are the digest, the lowest first. `words` holds state and block."""
     for place in range(size, BLOCK):
         seed[place] = 0
     for place in range(WORDS):
@@ -109,7 +111,7 @@ def hashed(seed: Any, size: int, words: Any) -> Any:
 
 @compiled
 def mix(words: Any, a: int, b: int, c: int, d: int, x: int, y: int) -> None:
-    """The function G of the hash."""
+    """The function G of the hash (RFC 7693 section 3.1)."""
     one, two, three, four = int(words[a]), int(words[b]), int(words[c]), int(words[d])
     one = (one + two + int(words[x])) & MASK
     four = turned(four ^ one, 32)
@@ -123,5 +125,5 @@ def mix(words: Any, a: int, b: int, c: int, d: int, x: int, y: int) -> None:
 
 @compiled
 def turned(word: int, count: int) -> Any:
-    """A word of 64 bits, rotated to the right."""
+    """A 64-bit word, rotated to the right."""
     return (word >> count | word << 64 - count) & MASK

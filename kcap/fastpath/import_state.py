@@ -1,7 +1,7 @@
 """Imports a connection from the reference path into the fast path.
 
-In: a `Conversation` in good order. Out: its numbers in the fast path's arrays. Law: importing and exporting at once changes
-nothing.
+In: a `Conversation` that fits. Out: its numbers in the fast path's arrays. Law: importing a connection and exporting it at once
+changes nothing.
 """
 
 from itertools import pairwise
@@ -36,15 +36,15 @@ MOVED = (
     (at.SHUT, "zero_since"), (at.STALLS, "zero_stalls"), (at.SHUT_NS, "zero_ns"),
     (at.SACKED, "sacked"), (at.SPURIOUS, "spurious"), (at.RESENT_NS, "resent_ns"), (at.RESENT_AT, "resent_at"),
 )  # fmt: skip
-"""Numbers of a stream by their place."""
+"""Numbers of a stream, by column."""
 assert [place for place, _ in MOVED] == list(range(at.OPEN_START))
 UNMOVED = (-1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, at.NONE, at.NONE, at.NONE)
-"""From OPEN_START to FIN_NS: no open frame, and the values that only own connections use."""
+"""Values from OPEN_START to FIN_NS: no open frame, and defaults of values that only own connections use."""
 NO_FRAME = (0,) * at.FRAME
 
 
 def passing(conversation: Conversation, state: FastPathState) -> bool:
-    """Whether bytes of a frame are still to come, and of such frames alone for which there are rows of `large`."""
+    """Whether frames are open, and all of them can have rows of `large`."""
     frames = [framer.open for framer in (conversation.requests, conversation.responses) if framer is not None and framer.open]
     return bool(frames) and conversation.tls is None and all(_passes(frame, state) for frame in frames)
 
@@ -75,8 +75,8 @@ def _exchange_of(frame: OpenFrame) -> tuple[PendingExchange | None, int]:
 
 
 def entered(framer: Framer, state: FastPathState) -> int:
-    """Takes a row of `large` for the open frame of a framer, of which `passing` is true; its slot, -1 where what is known of it
-    cannot be there.
+    """Takes a row of `large` for the open frame of a framer for which `passing` is true. Returns its slot; -1 if the row cannot
+    hold what is known of the frame.
     """
     frame = framer.open
     assert frame is not None
@@ -104,8 +104,8 @@ def entered(framer: Framer, state: FastPathState) -> int:
 def fits(
     connection: Connection, conversation: Conversation, most: int = limits.FAST_PATH_OUTSTANDING_MAX, *, within: bool = False
 ) -> bool:
-    """Whether the fast path can continue from this state, with `most` outstanding requests; `within` large frames too, of which
-    `passing` is true.
+    """Whether the fast path can continue from this state, with up to `most` outstanding requests. With `within`, large frames
+    for which `passing` is true may be open.
     """
     requests, responses, client, pairing = (
         conversation.requests,
@@ -143,8 +143,8 @@ def fits(
 
 
 def packets_until_fit(conversation: Conversation) -> int:
-    """Packets of both sides, about, that come before the connection can fit: so many as its holes wait for, and as it stays
-    outside where it has left before; 0 where nothing is known, as while a boundary is searched.
+    """Estimated number of packets of both sides until the connection can fit: as many as its holes wait for, and as many as it
+    stays outside after it left. 0 if nothing is known, as during the search for a boundary.
     """
     packets, least = conversation.packets, 0
     framers = conversation.requests, conversation.responses
@@ -157,7 +157,7 @@ def packets_until_fit(conversation: Conversation) -> int:
 
 
 def framers_fit(requests: RequestFramer, responses: ResponseFramer) -> bool:
-    """Whether both framers know the boundary and requests look like the last one, whose client id rows may have."""
+    """Whether both framers know the boundary, and requests look like the last one, whose client id rows can hold."""
     raw = requests.raw_id
     return (
         requests.search is None
@@ -173,7 +173,7 @@ def framers_fit(requests: RequestFramer, responses: ResponseFramer) -> bool:
 
 
 def waiting_fit(conversation: Conversation, requests: RequestFramer, responses: ResponseFramer) -> bool:
-    """Whether the outstanding requests are ordinary, complete but for the one that is open, and no byte was seen twice."""
+    """Whether the outstanding requests are ordinary and complete, except for the open one, and no byte was seen twice."""
     waiting, answered = waiting_of(conversation), None if responses.open is None else responses.open.subject
     asking, starts = None if requests.open is None else requests.open.subject, list[int]()
     for exchange in waiting:
@@ -199,15 +199,15 @@ def waiting_fit(conversation: Conversation, requests: RequestFramer, responses: 
 
 
 def waiting_of(conversation: Conversation) -> list[PendingExchange]:
-    """The requests whose response did not come as a whole, in the order in which theirs are expected."""
+    """The requests without a complete response, in the order in which their responses are expected."""
     answered = None if conversation.responses is None or conversation.responses.open is None else conversation.responses.open
     first = [] if answered is None else [_exchange_of(answered)[0]]
     return [exchange for exchange in (*first, *conversation.pairing.outstanding) if exchange is not None]
 
 
 def import_connection(state: FastPathState, conversation: Conversation, batch: int) -> bool:
-    """Imports a connection that `fits`; False where there is no room, or where what is known of a frame of which bytes are
-    still to come cannot be in a row of `large`.
+    """Imports a connection that `fits`. False if there is no room, or if a row of `large` cannot hold what is known of an open
+    frame.
     """
     requests, responses, connection, pairing = (
         conversation.requests,
@@ -271,7 +271,7 @@ def import_connection(state: FastPathState, conversation: Conversation, batch: i
 
 
 def _all_entered(state: FastPathState, *framers: Framer) -> list[int] | None:
-    """The slots of large frames, -1 for each framer that is in no frame; None where one has none."""
+    """The slots of large frames, -1 for each framer without an open frame; None if one of them cannot have a slot."""
     taken = list[int]()
     if sum(framer.open is not None for framer in framers) > state.meta[at.M_LARGE_FREE]:
         return None
@@ -284,7 +284,7 @@ def _all_entered(state: FastPathState, *framers: Framer) -> list[int] | None:
 
 
 def _released(state: FastPathState, taken: list[int]) -> None:
-    """Gives the slots of large frames back."""
+    """Frees the slots of large frames."""
     for slot in taken:
         if slot >= 0:
             state.large.release(slot)
@@ -310,7 +310,7 @@ def _waiting(state: FastPathState, slot: int, conversation: Conversation, waitin
             state.bodies[:, number] = top, top + end - start, bodies.programs[body]
             meta[at.M_BODIES], meta[at.M_TOP] = number + 1, top + end - start
             bodies.programs[body], body = UNKNOWN, at.SLOT_BASE + number
-        exchange.request_slot = UNKNOWN  # `Bodies` has no more to look after
+        exchange.request_slot = UNKNOWN  # the body is no longer in `BodyCollector`
         place = chain(state.connections, slot, state.queues, meta)
         state.queues[place, at.Q_NUMBER :] = (
             exchange.number, exchange.api_key, exchange.api_version, exchange.correlation_id, body, frame is not None, 0,

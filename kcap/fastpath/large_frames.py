@@ -1,7 +1,7 @@
-"""The table of large frames of the fast path: its arrays, and what a frame's row says.
+"""The fast path's table of large frames: its arrays, and the values of a frame from its row.
 
 In: rows that `kcap.fastpath.large_kernels` filled. Out: the values of a body, or the resumable reader that continues with it.
-Law: both are those of a `Resumable` that was fed with the same bytes.
+Law: both equal those of a `Resumable` that was fed with the same bytes.
 """
 
 from array import array
@@ -24,29 +24,29 @@ from kcap.kafka.headers import FETCH, PRODUCE
 from kcap.limits import FRAME_GATHERED_MAX
 
 LARGE_APIS: Final = ((PRODUCE, REQUEST), (PRODUCE, RESPONSE), (FETCH, RESPONSE))
-"""What carries records, and the other side of it: API key and side."""
+"""Messages that carry records, and Produce responses: API key and side."""
 _TEXTS: Final = len(slots.SLOTS)
 PROOF_ROOM: Final = 256
 GROWTH: Final = 4
-"""How many times as many rows there are where all are in use."""
+"""Factor by which the number of rows grows when all are in use."""
 NOTHING: Final = np.zeros(1, np.uint8)
 USED: Final = {
     "stored": at.L_TOP, "topics": at.L_TOPICS, "wrapped": at.L_WRAPPED, "excerpts": at.L_EXCERPTS,
     "excerpted": at.L_EXCERPT_BYTES,
 }  # fmt: skip
-"""Arrays of one row a frame, and how much of it is in use."""
+"""Arrays with one row per frame -> how much of the row is in use."""
 
 
 def proof() -> Proof:
-    """Room for one body."""
+    """Scratch arrays for one body."""
     topics, wrapped = np.empty((PROOF_ROOM, 4), np.int64), np.empty((PROOF_ROOM, 3), np.int64)
     loops = np.zeros((2, opcodes.COUNTERS), np.int64)
     return Proof(np.zeros((slots.WIDTH, 1), np.int64), topics, wrapped, np.zeros(5, np.int64), *loops)
 
 
 def light(reader: Resumable, size: int) -> bool:
-    """Whether a row can go on with what a reader has read of a frame of `size` bytes: it holds little, and both count records
-    in compressed messages that are still to come, where there were none so far.
+    """Whether a row can continue from what a reader has read of a frame of `size` bytes: the reader holds little, and both
+    would count the records in later compressed messages alike, because there were none so far.
     """
     state, counts = reader.state, size <= FRAME_GATHERED_MAX + 4
     if reader.fault is not None or (counts and (reader.whole is None or reader.counted or state.wrapped)):
@@ -60,7 +60,7 @@ def light(reader: Resumable, size: int) -> bool:
 
 
 def arrays(frames: int) -> LargeArrays:
-    """Arrays for this many frames; none of the programs where there is no frame."""
+    """Arrays for this many frames; without programs if there are no frames."""
     programs = np.full((at.KEYS, at.VERSIONS, 2), -1, np.int64)
     for key, side in LARGE_APIS if frames else ():
         for version in range(at.VERSIONS):
@@ -97,17 +97,17 @@ class LargeFrames:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.meta = state["meta"]
-        self.meta[[at.M_LARGE_FREE, at.M_LARGE_FULL]] = 0  # a fast path is saved when all its connections are exported
+        self.meta[[at.M_LARGE_FREE, at.M_LARGE_FULL]] = 0  # a fast path is pickled only after all its connections were exported
         self.arrays = arrays(0)
 
     def make_room(self) -> None:
-        """Makes rows where a frame had none."""
+        """Adds rows if a frame found none."""
         self.meta[at.M_LARGE_WANTED] = 0
         if not self.meta[at.M_LARGE_FREE] and not self.meta[at.M_LARGE_FULL]:
             self.grow()
 
     def grow(self) -> None:
-        """Makes more rows, all of them being in use; there will be none where the system has no room for the arrays."""
+        """Adds rows when all are in use. It adds none if the system has no memory for the arrays."""
         old, have, most = self.arrays, len(self.arrays.large), limits.FAST_PATH_LARGE_FRAMES_MAX
         count = min(GROWTH * have or limits.FAST_PATH_LARGE_FRAMES, most)
         try:
@@ -135,12 +135,12 @@ class LargeFrames:
 
     @property
     def used(self) -> int:
-        """Frames in the table."""
+        """Number of frames in the table."""
         return len(self.arrays.large) - int(self.meta[at.M_LARGE_FREE])
 
     @property
     def held(self) -> int:
-        """Bytes that are stored of them."""
+        """Number of bytes that are stored for them."""
         if not self.used:
             return 0
         stored = self.arrays.large[:, at.L_TOP]
@@ -155,8 +155,8 @@ class LargeFrames:
         return bool(self.meta[at.M_LARGE_FREE] and self.arrays.programs[key, version, side] >= 0)
 
     def enter_bytes(self, data: bytes, program: int, size: int, head: int) -> int:
-        """Takes a free row for a frame of `size` bytes, of whose body `data` are the first bytes; its slot, -1 where it would
-        hold much. `head`: as of `open_large`.
+        """Takes a free row for a frame of `size` bytes, whose body begins with `data`. Returns its slot; -1 if the row would
+        hold much. `head` is that of `open_large`.
         """
         frame = enter_large(np.frombuffer(data or b"\0", np.uint8), 0, len(data), program, size, head, self.arrays, self.meta)
         slot, row = int(frame) + at.LARGE_BASE, self.arrays.large[frame]
@@ -166,8 +166,8 @@ class LargeFrames:
         return -1
 
     def enter(self, reader: Resumable, program: int, size: int, head: bytes) -> int:
-        """Takes a free row for a frame of `size` bytes that a reader, which is `light`, has read so far; its slot. `head`: the
-        first bytes of the body, which stay.
+        """Takes a free row for a frame of `size` bytes that a `light` reader has read so far; returns its slot. `head` has the
+        first bytes of the body, which are retained.
         """
         state, unread, first = reader.state, reader.settled(), len(head) + len(reader.kept)
         frame = enter_large(NOTHING, 0, 0, program, size, 0, self.arrays, self.meta)
@@ -202,13 +202,15 @@ class LargeFrames:
         self.meta[at.M_LARGE_FREE] += 1
 
     def take(self, slot: int) -> BodyValues:
-        """The values of a frame that has passed, and its excerpts; its row is free then."""
+        """Returns the values and excerpts of a complete frame, and frees its row."""
         values = values_of(self.reader(slot), self.excerpts(slot))
         self.release(slot)
         return values
 
     def excerpts(self, slot: int) -> Pieces:
-        """All of a frame's body that is no record; nothing where that is not wanted, or more than there is room for."""
+        """All of a frame's body except its records; empty if that was not requested, or if it was more than there was room
+        for.
+        """
         frame = slot - at.LARGE_BASE
         row, kept = self.arrays.large[frame], self.arrays.excerpted[frame]
         if row[at.L_EXCERPTS] < 0:
@@ -224,7 +226,7 @@ class LargeFrames:
         return self.arrays.stored[frame, : self.arrays.large[frame, at.L_TOP]]
 
     def reader(self, slot: int) -> Resumable:
-        """A reader with the state of a frame."""
+        """Makes a reader with the state of a frame."""
         frame = slot - at.LARGE_BASE
         row, stored = self.arrays.large[frame].tolist(), self.stored(slot).tobytes()
         pc, cursor, top = row[at.L_PC], row[at.L_CURSOR], row[at.L_TOP]
@@ -232,7 +234,7 @@ class LargeFrames:
         state = reader.state
         first = min(cursor, top)
         state.pc, state.mask, state.status = pc, row[at.L_MASK], row[at.L_STATUS]
-        shift = row[at.L_SKIP] - first  # the reader counts positions from the next byte that was not read
+        shift = row[at.L_SKIP] - first  # the reader counts positions from the next unread byte
         state.position = cursor + shift
         state.records_end = row[at.L_RECORDS_END] + shift if row[at.L_RECORDS_END] >= 0 else -1
         state.counters = row[at.L_COUNTERS : at.L_ENDS]

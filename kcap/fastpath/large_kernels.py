@@ -1,8 +1,8 @@
-"""Large frames in the fast path, compiled: what a row needs of them is read as they pass, and little of them is stored.
+"""Large frames in the fast path, compiled: the values that rows need are read piece by piece, and few of the bytes are stored.
 
-In: the bytes of a frame as packets bring them. Out: a row of `large`, whose columns are the state of the projection's
-interpreter (`kcap.decode.projection_kernels.message`), and the few bytes that it points into. Law: the same values as
-`kcap.decode.projection.Resumable` has after the same bytes, however they were cut.
+In: the bytes of a frame, packet by packet. Out: a row of `large`, whose columns are the state of the projection's interpreter
+(`kcap.decode.projection_kernels.message`), and the few bytes that it refers to. Law: the values equal those that
+`kcap.decode.projection.Resumable` has after the same bytes, however they were split.
 """
 
 from typing import Any
@@ -23,19 +23,19 @@ FRAME_LEAST = limits.GATHERED_LEAST
 PRODUCE_MAGIC2 = MAGIC2_ONLY[PRODUCE]
 EXCERPTED_MAX = limits.FAST_PATH_EXCERPTED_MAX
 RESPONSE_HEAD = 8
-"""Bytes with which the API key and version of a request, and the correlation id of a response, are complete."""
+"""Number of bytes after which the API key and version of a request, and the correlation id of a response, are complete."""
 COUNTERS = opcodes.COUNTERS
 RECORDS_START, RECORDS_END = slots.RECORDS_START, slots.RECORDS_END
 NUMBERS, TEXTS, UUID = len(slots.SLOTS), len(slots.TEXTS), 16
 TOPIC_LEAST, WRAPPED_LEAST = 2, 14
 """The fewest bytes that one topic, or one message of magic 0, takes."""
 TOPICS_ROOM, WRAPPED_ROOM = PIECE // TOPIC_LEAST + 1, PIECE // WRAPPED_LEAST + 1
-"""Entries that one piece may add."""
+"""Number of entries that one piece may add."""
 
 
 @compiled
 def open_large(program: int, size: int, head: int, big: Any, meta: Any) -> int:
-    """Takes a free row for a frame of `size` bytes, of whose body the first `head` bytes stay, up to its records."""
+    """Takes a free row for a frame of `size` bytes. The first `head` bytes of its body are retained, up to its records."""
     meta[at.M_LARGE_FREE] -= 1
     frame = big.free[meta[at.M_LARGE_FREE]]
     row = big.large[frame]
@@ -52,14 +52,15 @@ def open_large(program: int, size: int, head: int, big: Any, meta: Any) -> int:
 
 @compiled
 def too_much(size: int, meta: Any) -> bool:
-    """Whether the arena has no room for one more unfinished frame of so many bytes."""
+    """Whether the arena has no room for one more incomplete frame of `size` bytes."""
     return bool(size > FRAME_LEAST and meta[at.M_OPEN] + size > meta[at.M_OPEN_MAX])
 
 
 @compiled
 def lacks_row(data: Any, numbers: Any, index: int, place: int, connections: Any, streams: Any, queues: Any, meta: Any) -> bool:
-    """Whether a packet begins with a large frame, or one that the arena has no room for and that wraps no messages, and no row
-    is free for it and one can be made. A frame that begins behind others in its packet is not looked for.
+    """Whether a packet begins with a frame that needs a row of `large`, and none is free but one can be made. This is a large
+    frame, or one that the arena has no room for and that wraps no messages. A frame that begins after others in its packet is
+    not considered.
     """
     slot, cursor, captured, length = place >> 1, numbers[4, index], numbers[5, index], numbers[6, index]
     if (
@@ -84,7 +85,7 @@ def lacks_row(data: Any, numbers: Any, index: int, place: int, connections: Any,
 
 @compiled
 def moved_down(row: Any, distance: int) -> None:
-    """Positions of the interpreter's state move down, since bytes before them are gone."""
+    """Shifts the positions in the interpreter's state, because bytes before them were dropped."""
     row[at.L_CURSOR] -= distance
     if row[at.L_RECORDS_END] >= 0:
         row[at.L_RECORDS_END] -= distance
@@ -94,7 +95,7 @@ def moved_down(row: Any, distance: int) -> None:
 
 @compiled
 def excerpt(data: Any, cursor: int, count: int, frame: int, big: Any) -> None:
-    """Keeps `data[cursor:cursor + count]`, the next bytes of a frame's body, beside what is stored."""
+    """Stores `data[cursor:cursor + count]`, the next bytes of a frame's body, as an excerpt."""
     row, spans, kept = big.large[frame], big.excerpts[frame], big.excerpted[frame]
     number, top, place = row[at.L_EXCERPTS], row[at.L_EXCERPT_BYTES], row[at.L_PASSED]
     if number < 0:
@@ -115,8 +116,8 @@ def excerpt(data: Any, cursor: int, count: int, frame: int, big: Any) -> None:
 
 @compiled
 def names_end(row: Any, frame: int, topics: int, mask: int, big: Any) -> int:
-    """Where the names end that the state points into, of which those of the first `topics` topics and of the texts in `mask`
-    but for the last topic were there before.
+    """Returns where the names end that the state refers to. Those of the first `topics` topics, and of the texts in `mask`
+    except for the last topic, were there before.
     """
     end = row[at.L_KEPT]
     for k in range(max(topics - 1, 0), row[at.L_TOPICS]):
@@ -130,7 +131,7 @@ def names_end(row: Any, frame: int, topics: int, mask: int, big: Any) -> int:
 
 @routine
 def take_large(data: Any, cursor: int, end: int, frame: int, big: Any) -> int:
-    """Takes `data[cursor:end]`, the next bytes of a frame's body; returns how far it came: there is no room for more."""
+    """Takes `data[cursor:end]`, the next bytes of a frame's body. Returns how far it got before there was no more room."""
     row, body, elements = big.large[frame], big.stored[frame], big.elements
     topics, wrapped = big.topics[frame], big.wrapped[frame]
     while cursor < end:
@@ -175,13 +176,13 @@ def take_large(data: Any, cursor: int, end: int, frame: int, big: Any) -> int:
             continue
         row[at.L_KEPT] = names_end(row, frame, topics_before, mask_before, big)
         if w > before and row[at.L_SIZE] <= COUNTED_MAX:
-            row[at.L_WHOLE] = 1  # the records inside of compressed messages are counted when the frame has passed
+            row[at.L_WHOLE] = 1  # the records in compressed messages are counted when the frame is complete
         if row[at.L_WHOLE]:
             continue
         inside = stop >= 0 and row[at.L_LOW] >= 0
         low = row[at.L_LOW] if inside else min(row[at.L_KEPT], reached, top)
         rest = max(top - reached, np.int64(0))
-        copied(body, top - rest, top, body, low)  # fields that were read, and batches stepped over, are not needed any more
+        copied(body, top - rest, top, body, low)  # fields that were read, and batches that were skipped, are no longer needed
         row[at.L_SKIP], row[at.L_FIELDS] = max(reached - top, np.int64(0)), 0 if inside else int(reached != records_end)
         row[at.L_TOP] = low + rest
         moved_down(row, reached - low)
@@ -190,7 +191,9 @@ def take_large(data: Any, cursor: int, end: int, frame: int, big: Any) -> int:
 
 @compiled
 def enter_large(data: Any, cursor: int, end: int, program: int, size: int, head: int, big: Any, meta: Any) -> int:
-    """Takes a free row as `open_large`, and `data[cursor:end]`, the first bytes of the frame's body while there is room."""
+    """Takes a free row as `open_large`, and then `data[cursor:end]`, the first bytes of the frame's body, as far as there is
+    room.
+    """
     frame = open_large(program, size, head, big, meta)
     take_large(data, cursor, end, frame, big)
     return int(frame)

@@ -1,6 +1,6 @@
-"""Reports the oddities that kernels met.
+"""Reports the oddities that kernels found.
 
-In: their notes and rows. Out: calls of `report`. Law: these are the calls of `Framer` and of `Pairing`.
+In: the kernels' table of oddities, and rows. Out: calls of `report`. Law: the calls equal those of `Framer` and `Pairing`.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from kcap.fastpath.export_state import Host
 
 OF_RESYNCS = (WeirdKind.BOUNDARY_LOST, "server offset {}"), (WeirdKind.RESYNCED, "{} bytes passed over")
-"""What a walk notes, by `layout.O_KIND`."""
+"""Kinds and details of oddities in a walk, by `layout.O_KIND`."""
 
 
 def report_resyncs(state: FastPathState, host: "Host") -> None:
-    """Reports what a walk noted, before the reference path goes on with one of these connections."""
+    """Reports the oddities of a walk before the reference path continues with one of these connections."""
     host.bodies.searched_bytes += int(state.meta[at.M_SEARCHED])
     state.meta[at.M_SEARCHED] = 0
     odd = state.large.arrays.odd[: state.meta[at.M_ODD]]
@@ -39,8 +39,8 @@ def report_resyncs(state: FastPathState, host: "Host") -> None:
 
 
 def report_late(state: FastPathState, host: "Host", decided: int, left: Any) -> Any:
-    """Reports the late responses among the rows from `decided` on, up to the first packet that gives reason to report anything
-    else: one that a walk noted, or the first that it `left`. Returns the later ones, which are to be reported behind that.
+    """Reports the late responses among the rows from `decided` on, up to the first packet that may cause another report: one
+    with an oddity, or the first one `left`. Returns the later rows, which have to be reported after that packet.
     """
     meta = state.meta
     rows = state.rows[decided : meta[at.M_ROWS]]
@@ -62,8 +62,8 @@ def report_late_rows(host: "Host", late: Any) -> None:
 
 
 def report_ends(state: FastPathState, host: "Host", first: int) -> None:
-    """Reports what connections left unfinished when they ended, whose rows are those from `first` on: a response without its
-    end, which may be late as well, and requests without a response.
+    """Reports what connections left incomplete at their end; their rows are those from `first` on. These are a response that
+    did not end, which may be late as well, and requests without a response.
     """
     rows = state.rows[first : state.meta[at.M_ROWS]]
     for row in np.flatnonzero((rows[:, at.R_OUTCOME] >= UNANSWERED) | (rows[:, at.R_CUT] & at.UNENDED_RESPONSE != 0)).tolist():

@@ -1,7 +1,7 @@
 """How a connection begins, compiled: SYN, SYN-ACK, first request.
 
 In: a packet of an unknown connection, or of one without data yet. Out: the connection's rows in the fast path's arrays. Law:
-they equal what `ConnectionTable` and `Conversation` know after the same packets; anything that is not clearly a Kafka
+they equal the state of `ConnectionTable` and `Conversation` after the same packets. Anything that is not clearly a Kafka
 connection from its SYN on is left to these.
 """
 
@@ -17,7 +17,7 @@ from kcap.net.tcp import ACK, FIN, MASK, PSH, RST, SYN
 
 URG = 32
 KNOWN_FLAGS = FIN | SYN | RST | PSH | ACK | URG
-"""Congestion flags may stand on a SYN (RFC 3168) and mean nothing here."""
+"""Flags that may occur. Congestion flags are allowed on a SYN (RFC 3168) and ignored here."""
 CALL = SYN | ACK
 REQUEST_HEAD = 14
 FRAME_MAX = limits.FAST_PATH_FRAME_MAX
@@ -26,7 +26,7 @@ PRINTABLE, DELETE = 0x20, 0x7F
 
 @compiled
 def lower_source(data: Any, cursor: int, size: int) -> int:
-    """-1 where a flow's source is the lower endpoint, 1 where it is the higher one, 0 where both are the same."""
+    """-1 if a flow's source is the lower endpoint, 1 if it is the higher one, 0 if both are the same."""
     half = (size - 4) // 2
     for k in range(half):
         if data[cursor + k] != data[cursor + half + k]:
@@ -41,7 +41,9 @@ def lower_source(data: Any, cursor: int, size: int) -> int:
 def call(
     packets: Any, cursor: int, size: int, seq: int, time_ns: int, ref: int, position: int, order: int, arrays: Any
 ) -> bool:
-    """Opens an own connection for a SYN of unknown endpoints, given a free slot. False for one that connects to itself."""
+    """Opens an own connection for a SYN of unknown endpoints, if there is a free slot. False for one that connects to
+    itself.
+    """
     data, keys, opened = packets.data, packets.keys, packets.opened
     connections, streams, meta = arrays.connections, arrays.streams, arrays.meta
     low = lower_source(data, cursor, size)
@@ -112,7 +114,7 @@ def called_back(
 
 @compiled
 def first_request(data: Any, cursor: int, end: int, slot: int, arrays: Any) -> bool:
-    """Whether the client's first bytes are clearly a request with a client id: as `from_first_request`."""
+    """Whether the client's first bytes are clearly a request with a client id, as `from_first_request`."""
     connections = arrays.connections
     if end - cursor < REQUEST_HEAD:
         return False

@@ -1,8 +1,8 @@
-"""The compiled walk over packets: streams and acknowledgements of connections in good order.
+"""The compiled walk over packets: streams and acknowledgements of well-behaved connections.
 
-In: segment columns and the fast path's arrays. Out: rows, bodies, and the packets for the reference path. Law: the effect is
-that of `ConnectionTable.feed` for the same packets; a connection whose next packet (or the rest of it) is not simple is
-exported before that.
+In: segment columns and the fast path's arrays. Out: rows, bodies, and the packets for the reference path. Law: the effect
+equals that of `ConnectionTable.feed` for the same packets. A connection is exported before its next packet, or the rest of it,
+if that is not simple.
 """
 
 from typing import Any
@@ -25,12 +25,14 @@ from kcap.net.tcp import ACK, MASK, PSH, RST, SYN
 PUSH = PSH | ACK
 FAR, WAIT = limits.SEQUENCE_FAR, limits.FAST_PATH_WAIT
 STOP = 1
-"""What `opens` returns where the walk has to stop before the packet."""
+"""Result of `opens` if the walk has to stop before the packet."""
 
 
 @compiled
 def again(seq: int, ack: int, length: int, time_ns: int, place: int, connections: Any, streams: Any, queues: Any) -> int:
-    """Bytes that are not the next: DONE where all were seen before; undecided exchanges that have any of them are flagged."""
+    """Takes bytes that are not the next ones; DONE if all of them were seen before. Undecided exchanges with any of them are
+    flagged.
+    """
     slot, other = place >> 1, place ^ 1
     ahead = distance(seq, streams[place, at.NEXT_RAW])
     start = streams[place, at.NEXT] + ahead
@@ -114,7 +116,7 @@ def is_next(packets: Any, index: int, ref: int, place: int, arrays: Any) -> bool
 
 @compiled
 def segment(packets: Any, index: int, time_ns: int, position: int, place: int, arrays: Any) -> Any:
-    """Takes one packet of a connection: DONE, LEAVE, or how many bytes of its payload were taken."""
+    """Takes one packet of a connection; DONE, LEAVE, or how many bytes of its payload were taken."""
     data, numbers = packets.data, packets.numbers
     connections, streams, meta = arrays.connections, arrays.streams, arrays.meta
     slot, other = place >> 1, place ^ 1
@@ -170,8 +172,8 @@ def segment(packets: Any, index: int, time_ns: int, position: int, place: int, a
 
 @compiled
 def opens(packets: Any, cursor: int, size: int, index: int, time_ns: int, position: int, arrays: Any) -> int:
-    """Takes a packet of unknown endpoints: DONE where it opens nothing or an own connection; STOP where no slot is free, or
-    a flow before it could not be looked up.
+    """Takes a packet of unknown endpoints. DONE if it opens nothing or an own connection; STOP if no slot is free, or if a flow
+    before it could not be looked up.
     """
     numbers = packets.numbers
     meta = arrays.meta
@@ -195,7 +197,7 @@ def opens(packets: Any, cursor: int, size: int, index: int, time_ns: int, positi
 
 @compiled
 def lacks(packets: Any, index: int, place: int, arrays: Any) -> bool:
-    """Whether there may be no room for what a packet of a connection brings; M_FULL says for what."""
+    """Whether there may be no room for what a packet of a connection contains; M_FULL says for what."""
     numbers = packets.numbers
     meta = arrays.meta
     if lacks_room(numbers[6, index], arrays.rows, arrays.bodies, arrays.arena, meta):
@@ -207,10 +209,10 @@ def lacks(packets: Any, index: int, place: int, arrays: Any) -> bool:
 
 @compiled
 def walk(packets: Any, first: int, last: int, arrays: Any) -> int:
-    """Walks packets `first` to `last`; returns where it stopped: arrays are full, a connection outside has as many packets as
-    `patience` has of its endpoints, the reference path must take packets before the flow of the next can be looked up, or a
-    response is late, which is reported behind what a packet before it gave reason to report. Payload of connections with TLS
-    is noted in `log` alone.
+    """Walks packets `first` to `last`; returns where it stopped. It stops if arrays are full, if a connection outside has as
+    many packets as `patience` allows for its endpoints, if the reference path must take packets before the next flow can be
+    looked up, or if a response is late and has to be reported after an earlier packet's oddities. Payload of connections with
+    TLS is only listed in `log`.
     """
     data, numbers, times, positions, kinds = packets.data, packets.numbers, packets.times, packets.positions, packets.kinds
     table, keys, seen, patience = packets.table, packets.keys, packets.seen, packets.patience

@@ -1,14 +1,14 @@
 """Projects the bodies of both paths as one batch.
 
 In: the reference path's open batch and the fast path's table of bodies. Out: both in one buffer, projected. Law: the slots of
-the fast path's bodies follow those of the reference path in the order of its table.
+the fast path's bodies follow those of the reference path, in the order of its table.
 """
 
 from typing import Any
 
 import numpy as np
 
-from kcap.decode import projection_kernels  # noqa: F401 - where this module cannot be imported, neither can the fast path
+from kcap.decode import projection_kernels  # noqa: F401 - if this module cannot be imported, neither can the fast path
 from kcap.decode.programs import program_index
 from kcap.fastpath.layout import VERSIONS
 from kcap.kafka.bodies import BodyCollector
@@ -18,9 +18,9 @@ from kcap.kafka.deferred_bodies import DeferredBodies
 
 
 def both_projected(bodies: BodyCollector, table: Any, fast_arena: Any, count: int, top: int) -> BodyBatch | DeferredBodies:
-    """The reference path's bodies and the first `count` of the fast path's, which are the first `top` bytes of its arena. The
-    batch holds that arena where both have room in it, so that the fast path goes on with another; else its bytes go behind
-    those of the reference path, which may be many frames that ended together: no second copy of them is made.
+    """Projects the reference path's bodies and the first `count` of the fast path's, which are the first `top` bytes of its
+    arena. If both fit into that arena, the batch takes it and the fast path goes on with another one. Otherwise its bytes are
+    appended to those of the reference path, which may be many frames that ended together and are not copied a second time.
     """
     size, here = len(bodies.arena), fast_arena[:top]
     every = np.concatenate([np.array(bodies.programs, np.int64), programs(table[2, :count])])
@@ -42,12 +42,12 @@ def both_projected(bodies: BodyCollector, table: Any, fast_arena: Any, count: in
 
 
 def programs(codes: Any) -> Any:
-    """The programs for the codes of `body_kernels.program_code`; others are programs already."""
+    """The programs for the codes of `body_kernels.program_code`; other values are programs already."""
     noted = codes <= -2
     return np.where(noted, mapped(np.where(noted, -2 - codes, 0), program_of), codes)
 
 
 def program_of(place: int) -> int:
-    """The program for a number from 0 on: that of an API key, a version and a side."""
+    """The program for a number from 0 on, which encodes an API key, a version and a side."""
     key, version = divmod(place >> 1, VERSIONS)
     return program_index(key, version, RESPONSE if place & 1 else REQUEST)

@@ -1,7 +1,7 @@
-"""Resync of responses in the fast path, compiled: the snapshot length cut a length off, a later packet begins with a response.
+"""Resync of responses in the fast path, compiled: the snapshot length cut a length, and a later packet begins with a response.
 
-In: bytes of a broker's stream. Out: where frames go on, or that this is for the reference path. Law: what is found here,
-`ResponseFramer` finds with the same packet, and it would leave the same numbers.
+In: bytes of a broker's stream. Out: where frames continue, or that the search is left to the reference path. Law:
+`ResponseFramer` finds the same with the same packet, and would leave the same numbers.
 """
 
 from typing import Any
@@ -17,18 +17,18 @@ from kcap.limits import RESYNC_PIECE_BYTES
 
 PREFIX, RESPONSE_HEAD, VERSIONS_HEAD = 4, 8, 10
 HELD_MAX = limits.RESYNC_BYTES_LATER
-"""Bytes of a search in the fast path, so few that it may hold them whatever others hold and whatever it has spent."""
+"""Number of bytes that a search in the fast path may hold. It is so small that no other bound matters."""
 SIZE_MAX, PROOF_COST = min(limits.RESYNC_FRAME_MAX, limits.RESPONSE_BYTES_MAX), limits.RESYNC_PROOF_COST
 SEARCHED, IDS_IN_FLIGHT = limits.IDS_SEARCHED, limits.IDS_IN_FLIGHT
 PARTITIONS, TOPICS = limits.PARTITIONS_OF_MESSAGE, limits.TOPICS_OF_MESSAGE
 LOST_KIND, FOUND_KIND = 0, 1
 WANTED, UNASKED, NO_PROGRAM = -3, -2, -1
-"""In the table of programs: one that is wanted, one that was never, and none."""
+"""Entries of the table of programs: needed, never needed, and without program."""
 
 
 @compiled
 def odd(kind: int, slot: int, value: int, ref: int, position: int, big: Any, meta: Any) -> None:
-    """Notes an oddity, to be reported behind the walk."""
+    """Stores an oddity, which is reported after the walk."""
     row = big.odd[meta[at.M_ODD]]
     meta[at.M_ODD] += 1
     row[at.O_KIND], row[at.O_SLOT], row[at.O_VALUE], row[at.O_REF], row[at.O_POSITION] = kind, slot, value, ref, position
@@ -36,7 +36,7 @@ def odd(kind: int, slot: int, value: int, ref: int, position: int, big: Any, met
 
 @compiled
 def pieces_of(size: int) -> int:
-    """Pieces that a framer makes of bytes with a length at their beginning."""
+    """Number of pieces that a framer makes of bytes with a length at their beginning."""
     return 2 if size > PREFIX else 1
 
 
@@ -45,7 +45,7 @@ def lost(
     data: Any, cursor: int, have: int, end: int, offset: int, time_ns: int, ref: int, position: int, place: int, arrays: Any
 ) -> bool:
     """Whether the packet has less of the next response's length than was sent, so that the boundary is lost here. The programs
-    that read the responses to come are wanted.
+    that read the following responses are requested.
     """
     connections, queues, big, meta = arrays.connections, arrays.queues, arrays.big, arrays.meta
     slot, seen, size = place >> 1, max(have - cursor, 0), end - cursor
@@ -72,7 +72,7 @@ def lost(
 
 @compiled
 def given_up(place: int, connections: Any, streams: Any, meta: Any) -> bool:
-    """Ends the search of a connection that is over; whether there was one."""
+    """Ends the search of a connection that is over; returns whether there was one."""
     if streams[place, at.OPEN_START] < 0:
         return False
     found(place, connections, streams, meta)
@@ -81,7 +81,7 @@ def given_up(place: int, connections: Any, streams: Any, meta: Any) -> bool:
 
 @compiled
 def found(place: int, connections: Any, streams: Any, meta: Any) -> None:
-    """What a search held is skipped."""
+    """Ends a search: the bytes that it held are skipped."""
     held = streams[place, at.OPEN_SIZE]
     connections[place >> 1, at.SKIPPED] += held
     meta[at.M_SEARCHED] -= held + RESYNC_PIECE_BYTES * pieces_of(held)
@@ -90,8 +90,9 @@ def found(place: int, connections: Any, streams: Any, meta: Any) -> None:
 
 @compiled
 def requested(correlation: int, slot: int, connections: Any, queues: Any) -> Any:
-    """The outstanding request with an id: the oldest, or one behind others whose responses were lost; -1 where there is none or
-    it is for the reference path: others did not lose their responses, they identify the client, or are too many.
+    """The outstanding request with an id: the oldest one, or one behind others whose responses were lost. -1 if there is none,
+    or if it is left to the reference path because the others did not lose their responses, identify the client, or are too
+    many.
     """
     entry, first, missed = connections[slot, at.HEAD], True, False
     for _ in range(min(connections[slot, at.COUNT], SEARCHED + connections[slot, at.ONE_WAYS])):
@@ -108,7 +109,7 @@ def requested(correlation: int, slot: int, connections: Any, queues: Any) -> Any
 
 @compiled
 def reads(data: Any, body: int, stop: int, whole: bool, key: int, version: int, big: Any) -> bool:
-    """Whether the body of a response reads as one to a request, as far as it was captured."""
+    """Whether the body of a response can be read as one to a request, as far as it was captured."""
     program = big.answers[key, version]
     if program < 0:
         return bool(program == NO_PROGRAM)
@@ -128,7 +129,9 @@ def reads(data: Any, body: int, stop: int, whole: bool, key: int, version: int, 
 
 @routine
 def resumes(data: Any, cursor: int, have: int, end: int, ref: int, position: int, place: int, arrays: Any) -> bool:
-    """Whether the search ends where a packet begins, as `ResponseFramer.is_boundary` says of a place where a segment begins."""
+    """Whether the search ends where a packet begins, as `ResponseFramer.is_boundary` decides it for a place where a segment
+    begins.
+    """
     connections, streams, queues, big, meta = arrays.connections, arrays.streams, arrays.queues, arrays.big, arrays.meta
     slot, seen, length = place >> 1, have - cursor, end - cursor
     held = streams[place, at.OPEN_SIZE]
@@ -149,7 +152,7 @@ def resumes(data: Any, cursor: int, have: int, end: int, ref: int, position: int
         if int32(data, cursor + following) < PREFIX or apart <= 0 or apart >= IDS_IN_FLIGHT:
             return False
     elif following + behind >= length or behind >= PREFIX:
-        return False  # more bytes have to come, or these are not enough
+        return False  # more bytes are needed, or these are not enough evidence
     if read > RESPONSE_HEAD or following == RESPONSE_HEAD:
         body, stop, whole = cursor + RESPONSE_HEAD, cursor + read, read == following
         if not reads(data, body, stop, whole, queues[entry, at.Q_KEY], queues[entry, at.Q_VERSION], big):

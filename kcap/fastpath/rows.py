@@ -1,6 +1,6 @@
 """Rows of the fast path as columns, and their order among the rows of the reference path.
 
-In: the kernel's table of rows. Out: the parts of `model.ROW`, as columns or as tuples. Law: `tuples` is what
+In: the kernel's table of rows. Out: the parts of `model.ROW`, as columns or as tuples. Law: `tuples` equals what
 `Conversation.emit` would make of the same exchanges.
 """
 
@@ -22,27 +22,27 @@ COLUMN: Final[dict[str, int]] = {
 } | {f"request_{part}": at.R_REQUEST + place for place, part in enumerate(FRAME_PARTS)} | {
     f"response_{part}": at.R_RESPONSE + place for place, part in enumerate(FRAME_PARTS)
 }  # fmt: skip
-"""Part of a row -> its place in the kernel's table."""
+"""Part of a row -> its column in the kernel's table."""
 SOMETIMES: Final = frozenset(
     {"rtt_min_ns", "previous_ns", "in_flight", "age_ns", *(f"response_{part}" for part in FRAME_PARTS)}
 )
 """Parts that may be missing."""
 CODED: Final[dict[str, tuple[str | None, ...]]] = {"outcome": at.OUTCOMES, "reason": at.REASONS}
-"""Parts that R_OUTCOME stands for."""
+"""Parts that are encoded in R_OUTCOME."""
 FRAME_FLAGS: Final = {
     "request_flags": (("snaplen", at.CUT_REQUEST),),
     "response_flags": (("snaplen", at.CUT_RESPONSE), ("resynced", at.RESYNCED_RESPONSE), ("truncated", at.UNENDED_RESPONSE)),
 }
-"""Flags that frames of the fast path may have, by the bits of R_CUT."""
+"""Bit of R_CUT -> flag that frames of the fast path may have."""
 CUT_BY_SLOT: Final = (
     (at.R_REQUEST_SLOT, at.CUT_REQUEST), (at.R_RESPONSE_SLOT, at.CUT_RESPONSE | at.UNENDED_RESPONSE),
 )  # fmt: skip
-"""The slot of a body, and the bits of R_CUT that say that it is not whole."""
+"""The slot of a body, and the bits of R_CUT that mark it as incomplete."""
 
 
 @dataclass(frozen=True, slots=True)
 class FastPathRows:
-    """Some rows, in the order in which they were decided."""
+    """Rows in the order in which they were decided."""
 
     columns: Any
     """An array of int64 for each `layout.R_*`."""
@@ -53,7 +53,7 @@ class FastPathRows:
         return int(self.columns.shape[1])
 
     def numbers(self, name: str) -> tuple[Any, Any]:
-        """A part that is a number: values, and which of them are there (None: all)."""
+        """A numeric part: its values, and which of them are present (None: all)."""
         if name in FRAME_FLAGS:
             bits = self.columns[at.R_CUT]
             if not bits.any():
@@ -79,7 +79,7 @@ class FastPathRows:
         return [value if here else None for value, here in zip(values.tolist(), valid.tolist())]
 
     def counts(self, name: str) -> Counter[str]:
-        """How many rows have each value of a part that R_OUTCOME stands for."""
+        """Number of rows with each value of a part that is encoded in R_OUTCOME."""
         found: Counter[str] = Counter()
         numbers = np.bincount(self.columns[at.R_OUTCOME], minlength=len(at.OUTCOMES)).tolist()
         for value, number in zip(CODED[name], numbers, strict=True):
@@ -93,7 +93,7 @@ class FastPathRows:
     def among(
         self, names: tuple[str, ...], slots: dict[int, str], tuples: list[tuple[object, ...]], orders: list[int]
     ) -> list[tuple[object, ...]]:
-        """The rows whose bodies have these slots and were not cut, merged with some rows of the reference path, in order."""
+        """The rows whose bodies have these slots and were not cut, merged in order with some rows of the reference path."""
         bits, left = self.columns[at.R_CUT], set(slots)
         for place, cut in CUT_BY_SLOT:
             left.difference_update(self.columns[place, bits & cut != 0].tolist())

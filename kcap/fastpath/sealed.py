@@ -1,8 +1,9 @@
-"""Records of TLS in the fast path: opened many at a time, their plaintext framed and paired by kernels.
+"""TLS records in the fast path: opened in batches; kernels frame and pair their plaintext.
 
 In: the packets of connections with TLS that a walk took, with their state before it. Out: rows, and sessions and streams as the
-reference path would have them behind these packets. Law: a connection of which a record or a frame is not simple is as it was
-before the walk, but for what was taken in full; its packets are for the reference path then, which steps over that.
+reference path would have them after these packets. Law: a connection with a record or a frame that is not simple is reset to
+its state before the walk, except for what was taken completely. Its packets are then left to the reference path, which skips
+that part.
 """
 
 from collections.abc import Sequence
@@ -27,10 +28,10 @@ from kcap.tls.session import TlsSession
 from kcap.tls.simple_handshake import SimpleSide
 
 BOUNDS_ROOM: Final = 1 << 10
-"""Records beyond two a piece that there is room for at first."""
+"""Initial room for records beyond two per piece."""
 OF_LOG: Final = (at.P_PLACE, at.P_RTT, at.P_LOW)
 LOGGED: Final = (at.G_PLACE, at.G_RTT, at.G_OFFSET)
-"""Columns of a piece, and those of the log that they are."""
+"""Columns of a piece, and the columns of the log that they are copied from."""
 
 
 @dataclass(slots=True)
@@ -44,13 +45,13 @@ class SealedSource:
     offset: int
     """Stream offset of the first byte of the gathered ciphertext."""
     held: bytes
-    """Bytes of a record that earlier windows brought."""
+    """Bytes of an incomplete record from earlier windows."""
     pieces: Sequence[RecordPiece]
-    """Their packets."""
+    """The packets of these bytes."""
 
 
 def source_of(state: FastPathState, place: int) -> SealedSource:
-    """The direction of a connection whose stream this is."""
+    """The direction of a connection to which this stream belongs."""
     slot, index = place >> 1, place & 1
     sealed, conversation = state.sealed.get(slot), state.conversations[slot]
     connection: SealedConnection | TlsSession
@@ -67,8 +68,8 @@ def source_of(state: FastPathState, place: int) -> SealedSource:
 
 
 def read_sealed(state: FastPathState, columns: SegmentColumns, fresh: Any, secrets: Secrets) -> Any:
-    """Reads what the walk took; returns the slots of the connections that are for the reference path, from the first packet of
-    the walk on.
+    """Reads what the walk took. Returns the slots of the connections that are left to the reference path from the first packet
+    of the walk on.
     """
     undo, log, connections = state.undo[: state.meta[at.M_TOUCHED]], state.log[: state.meta[at.M_LOGGED]], state.connections
     slots = undo[:, at.U_SLOT]
@@ -97,11 +98,11 @@ class SealedWindow:
         firsts = np.concatenate([[0], (places[1:] != places[:-1]).nonzero()[0] + 1])
         self.places = places[firsts]
         self.offsets: list[int] = (log[firsts, at.G_OFFSET] + log[firsts, at.G_TAKEN]).tolist()
-        """Stream offset of the first byte that this walk brought, by stream."""
+        """Stream offset of the first byte from this walk, for each stream."""
         self.sources = [source_of(state, place) for place in self.places.tolist()]
         self.pieces = self._pieces(columns, log)
         self.ends = self.pieces[self.pieces[:, at.P_PLACE].searchsorted(self.places, side="right") - 1, at.P_END]
-        """Where each stream ends in the ciphertext."""
+        """End of each stream in the ciphertext."""
         self.starts = np.concatenate([[0], self.ends[:-1]])
         self.cipher = np.empty(int(self.ends[-1]), np.uint8)
         gathered(columns.data, self.pieces, self.cipher)
@@ -113,7 +114,7 @@ class SealedWindow:
         self.bounds = self._bounds()
 
     def _pieces(self, columns: SegmentColumns, log: Any) -> Any:
-        """All pieces, those of earlier windows first in each stream."""
+        """All pieces; in each stream, those of earlier windows come first."""
         meta, index = self.state.meta, log[:, at.G_INDEX]
         pieces = np.empty((len(log), at.PIECE_WIDTH), np.int64)
         pieces[:, OF_LOG] = log[:, LOGGED]
@@ -153,7 +154,7 @@ class SealedWindow:
         bad = stops[stops < opened.lasts]
         passed = np.concatenate([[0], opened.counts.cumsum()])
         opened_at = np.arange(len(highs)) + np.repeat(opened.firsts - passed[:-1], opened.counts)
-        """Of the bounds, those that were opened."""
+        """Indexes of the bounds that were opened."""
         records = self._records(opened_at, opened, highs, bad)
         self._deliver(opened.plain, records, passed, highs, fresh)
         self._settle(data, opened_at, passed, highs)
@@ -182,7 +183,7 @@ class SealedWindow:
             nexts.append(source.stream.next)
             ahead.append(max(source.stream.skip - source.stream.next, 0))
         lows = np.concatenate([[0], highs])[passed[:-1]]
-        """Where each stream begins in the plaintext."""
+        """Start of each stream in the plaintext."""
         self.done, held = lows + ahead, np.zeros(len(lows), np.int64)
         self.bases = nexts - lows
         self.spans, self.count = np.empty((len(records) + len(self.pieces), 5), np.int64), np.zeros(1, np.int64)
@@ -198,12 +199,12 @@ class SealedWindow:
         meta[at.M_FULL] = 0
 
     def _settle(self, data: bytes, opened_at: Any, passed: Any, highs: Any) -> None:
-        """Leaves sessions and streams as the reference path has them behind what was taken. `passed`: the first of the opened
-        records of each stream, and their number.
+        """Leaves sessions and streams in the state that the reference path would have after what was taken. `passed` has the
+        first of the opened records of each stream, and their number.
         """
         first, streams = passed[:-1], np.arange(len(passed) - 1)
         wholes = np.minimum(highs.searchsorted(self.done, side="right"), passed[1:]) - first
-        """Records of which everything was taken."""
+        """Number of records that were taken completely."""
         last, some = np.maximum(first + wholes - 1, 0), wholes > 0
         afters, nexts = self.starts.copy(), np.full(len(streams), -1)
         if len(highs):
@@ -230,8 +231,8 @@ class SealedWindow:
             self._restart(source, data, start, after, end, offset, is_cut=is_cut)
 
     def _leave_open_ones(self, afters: Any) -> None:
-        """Connections that end without a request, or with something incomplete, are left to the reference path. `afters`: where
-        what was taken of each stream ends in the ciphertext.
+        """Leaves connections that end without a request, or with something incomplete, to the reference path. `afters` has the
+        end of the taken part of each stream in the ciphertext.
         """
         connections, streams, slots = self.state.connections, self.state.streams, self.places >> 1
         streams[self.places, at.HELD] = self.ends - afters
@@ -244,7 +245,7 @@ class SealedWindow:
     def _restart(
         self, source: SealedSource, data: bytes, start: int, after: int, end: int, offset: int, *, is_cut: bool
     ) -> None:
-        """What the record reader of a stream holds: the bytes from `after` on, or those of earlier windows alone."""
+        """Sets the bytes that the record reader of a stream holds: those from `after` on, or only those of earlier windows."""
         direction, at_offset = source.direction, source.offset + after - start
         if is_cut:
             end = min(end, start + len(source.held))

@@ -1,7 +1,7 @@
 """TLS of a connection that began in the fast path: its session, and how far its plaintext was taken.
 
-In: a session whose handshake is being read, or was. Out: the objects of the connection where the reference path takes it over.
-Law: they are as if it had read the handshake and every record itself.
+In: a session whose handshake is being read, or was read. Out: the connection's objects when the reference path takes it over.
+Law: they are as if that path had read the handshake and every record itself.
 """
 
 from dataclasses import dataclass, field
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class SealedConnection:
-    """What is known of the connection beside numbers."""
+    """What is known of the connection besides its numbers."""
 
     begun: "TlsSession | SimpleHandshake"
-    """Its session, or what one is made of."""
+    """Its session, or the parts that one is made of."""
     client: int
-    """The stream that sent the ClientHello."""
+    """Index of the stream that sent the ClientHello."""
     streams: tuple[PlaintextProgress, PlaintextProgress] = field(
         default_factory=lambda: (PlaintextProgress(), PlaintextProgress())
     )
     read: list[int] = field(default_factory=lambda: [0, 0])
-    """Stream bytes of client and server before these offsets are records of the handshake that were read."""
+    """Stream offsets of client and server up to which records of the handshake were read."""
     packets: "list[tuple[int, bytes, RecordPiece]] | tuple[()]" = field(default=(), repr=False)
-    """Packets of a handshake that goes on behind the walk: stream, payload and place. There are none once it was read."""
+    """Packets of a handshake that continues after the walk: stream, payload and place. Empty once it was read."""
 
     @property
     def sides(self) -> "tuple[Direction, Direction] | tuple[SimpleSide, SimpleSide]":
@@ -43,40 +43,42 @@ class SealedConnection:
 
     @property
     def session(self) -> "TlsSession":
-        """The session, which is made where there is none yet."""
+        """The session, which is made if there is none yet."""
         if isinstance(self.begun, tuple):
             self.begun = self.begun.session()
         return self.begun
 
     @property
     def handshaken(self) -> bool:
-        """Whether the Finished of both directions were read, so that application data follows."""
+        """Whether the Finished messages of both directions were read, so that application data follows."""
         return self.sides[0].over and self.sides[1].over
 
     def passed(self, side: int, records: int, size: int) -> None:
         """The next records of a direction, of `size` bytes, were opened."""
-        if isinstance(self.begun, tuple):  # which counts records when it becomes a session
+        if isinstance(self.begun, tuple):  # it counts records when it becomes a session
             self.begun.sides[side].passed(records, size)
         else:
             self.begun.passed(side, records, size)
 
     def end(self) -> None:
         """No more bytes are expected."""
-        if not isinstance(self.begun, tuple):  # which has no opener
+        if not isinstance(self.begun, tuple):  # a simple handshake has no opener
             self.begun.rest()
 
     def hold(self, packet: "tuple[int, bytes, RecordPiece]") -> None:
-        """Keeps a packet of a handshake that goes on behind the walk."""
+        """Stores a packet of a handshake that continues after the walk."""
         self.packets = self.packets or []
         self.packets.append(packet)
 
     @property
     def held_bytes(self) -> int:
-        """Bytes of these packets."""
+        """Bytes of the stored packets."""
         return sum(len(data) for _, data, _ in self.packets)
 
     def rest(self, side: int) -> "tuple[bytes, list[RecordPiece]]":
-        """What the held packets brought of a side (0 client, 1 server) behind the records that were read."""
+        """The bytes that the held packets carried for a side (0 client, 1 server) after the records that were read, with their
+        pieces.
+        """
         at, data, pieces = self.read[side], bytearray(), []
         for index, payload, piece in self.packets:
             if index ^ self.client == side and piece.end > at:
@@ -85,12 +87,14 @@ class SealedConnection:
         return bytes(data), pieces
 
     def settle(self) -> tuple[int, int]:
-        """The handshake was read: the record readers go on behind it; how many bytes those of the two streams hold."""
+        """The handshake was read: makes the record readers continue after it. Returns how many bytes those of the two streams
+        hold.
+        """
         sizes, begun = [0, 0], self.begun
         for side, at in enumerate(self.read):
             index = side ^ self.client
             self.streams[index].taken = at
-            if not isinstance(begun, tuple):  # whose sides begin there
+            if not isinstance(begun, tuple):  # its sides begin there
                 data, pieces = self.rest(side) if self.packets else (b"", ())
                 begun.sides[side].shaken(at, data, pieces)
                 sizes[index] = len(data)
@@ -98,7 +102,7 @@ class SealedConnection:
         return sizes[0], sizes[1]
 
     def enter(self, conversation: Conversation, *, begun: bool) -> Conversation:
-        """Gives the session to the objects of its connection; those of the plaintext, where its first request was read."""
+        """Gives the session to the objects of its connection. Returns those of the plaintext if its first request was read."""
         if self.packets:
             return conversation
         decryptor = conversation.decrypt()
@@ -113,11 +117,11 @@ class SealedConnection:
         return inner
 
     def closed(self) -> "ClosedTls":
-        """What stays of it when its connection is closed."""
+        """What is retained when the connection is closed."""
         return ClosedTls(self)
 
     def replay(self, conversation: Conversation) -> None:
-        """Gives the packets of a handshake that goes on to the objects of its connection, in their order."""
+        """Passes the packets of an incomplete handshake to the objects of its connection, in order."""
         packets, self.packets = self.packets, ()
         for index, data, piece in packets:
             stream, size = conversation.tcp.streams[index], len(data)
@@ -125,7 +129,7 @@ class SealedConnection:
 
 
 class ClosedTls:
-    """What is known of TLS of a closed connection, without its keys; made when a row needs it."""
+    """What is known of TLS of a closed connection, without its keys. It is made when a row needs it."""
 
     __slots__ = ("_known",)
 
@@ -136,7 +140,7 @@ class ClosedTls:
 
     @property
     def facts(self) -> "TlsFacts":
-        """What its columns are made of."""
+        """The input for its columns."""
         if isinstance(self._known, tuple):
             from kcap.tls.simple_handshake import replayed
 

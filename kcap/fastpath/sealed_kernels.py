@@ -1,8 +1,8 @@
 """Connections with TLS in the walk over packets, and frames and pairing over their plaintext, compiled.
 
-In: packets of a connection in good order, later the plaintext of its records. Out: a log of its packets and its state before
-the first of them; then rows. Law: plaintext gives the rows that the framers make of it, with times and places of the packets
-that carried its ciphertext; a connection of which a record or a frame is not simple stops there, for all of the walk.
+In: packets of a well-behaved connection, later the plaintext of its records. Out: a log of its packets and its state before the
+first of them; then rows. Law: plaintext gives the rows that the framers make of it, with times and places of the packets that
+carried its ciphertext. A connection with a record or a frame that is not simple stops there, for the whole walk.
 """
 
 from typing import Any
@@ -16,18 +16,18 @@ from kcap.tls.handshake import CLIENT_HELLO
 from kcap.tls.records import ALERT, APPLICATION, HANDSHAKE, HEADER
 
 SHORTEST, LONGEST = 16, (1 << 14) + 2048
-"""Bytes behind the header of a record that is read here."""
+"""Bytes after the header of a record that can be read here."""
 FIRST_TYPE, LAST_TYPE = 20, 24
-"""Content types of records."""
+"""Content types of records (RFC 8446 section 5.1)."""
 VERSION = 0x0303
 HELLO_HEAD = 43
-"""Bytes from the header of the record of a ClientHello to the end of its random."""
+"""Bytes from the header of a ClientHello's record to the end of its random."""
 
 
 # -- in the walk ----------------------------------------------------------------------------------------------------------
 @compiled
 def touched(slot: int, connections: Any, streams: Any, undo: Any, meta: Any) -> bool:
-    """Notes the state of a connection before its first packet of this walk; True."""
+    """Stores the state of a connection before its first packet of this walk; returns True."""
     if connections[slot, at.TOUCHED]:
         return True
     row = undo[meta[at.M_TOUCHED]]
@@ -47,7 +47,7 @@ def touched(slot: int, connections: Any, streams: Any, undo: Any, meta: Any) -> 
 
 @compiled
 def seals(data: Any, numbers: Any, index: int, place: int, connections: Any, streams: Any, undo: Any, meta: Any) -> bool:
-    """Whether a packet is one of a connection with TLS, or begins with a ClientHello; notes that connection's state."""
+    """Whether a packet belongs to a connection with TLS, or begins with a ClientHello; stores that connection's state."""
     slot = place >> 1
     live = connections[slot, at.LIVE]
     if connections[slot, at.TOUCHED] or (connections[slot, at.TLS] and live in (at.TALKING, at.HALF)):
@@ -70,7 +70,7 @@ def seals(data: Any, numbers: Any, index: int, place: int, connections: Any, str
 
 @compiled
 def logged(sealed: bool, numbers: Any, index: int, place: int, connections: Any, streams: Any, log: Any, meta: Any) -> None:
-    """Notes a packet that was taken, of a connection with TLS."""
+    """Logs a packet that was taken, of a connection with TLS."""
     if not sealed:
         return
     row = log[meta[at.M_LOGGED]]
@@ -84,7 +84,7 @@ def logged(sealed: bool, numbers: Any, index: int, place: int, connections: Any,
 # -- ciphertext -----------------------------------------------------------------------------------------------------------
 @routine
 def gathered(data: Any, pieces: Any, cipher: Any) -> None:
-    """Copies the pieces of this window to where they belong in the ciphertext of all streams."""
+    """Copies the pieces of this window to their positions in the ciphertext of all streams."""
     for piece in range(pieces.shape[0]):
         cursor, length = pieces[piece, at.P_AT], pieces[piece, at.P_LENGTH]
         if cursor >= 0:
@@ -93,9 +93,9 @@ def gathered(data: Any, pieces: Any, cipher: Any) -> None:
 
 @routine
 def framed(cipher: Any, ends: Any, bounds: Any) -> int:
-    """Finds the records of application data and alerts in the ciphertext of streams that end at `ends`; how many there are, of
-    which those that have room stand in `bounds` as stream, start, end. A record of any other kind has the end -1 and is the
-    last of its stream.
+    """Finds the records of application data and alerts in the ciphertext of streams that end at `ends`. Returns their number;
+    those that fit are in `bounds` as stream, start, end. A record of any other kind has the end -1 and is the last one of its
+    stream.
     """
     count, start = 0, 0
     for stream in range(ends.size):
@@ -121,16 +121,16 @@ def framed(cipher: Any, ends: Any, bounds: Any) -> int:
 def flights(
     data: Any, log: Any, mine: Any, lasts: Any, times: Any, rests: Any, sizes: Any, cipher: Any, found: Any
 ) -> int:  # fmt: skip
-    """Cuts the beginnings of both streams of connections into records; how many there are.
+    """Splits the beginnings of both streams of connections into records; returns their number.
 
-    The rows `mine` of `log` are those of each connection in turn, up to `lasts`. `rests` has what earlier walks brought of each
-    stream's next record, of these `sizes`. `cipher` has room for all these bytes, which are gathered there, and `found` for
-    FLIGHT_RECORDS of each stream.
+    The rows `mine` of `log` are those of each connection in turn, up to `lasts`. `rests` has the bytes of each stream's next
+    record from earlier walks, of these `sizes`. `cipher` has room for all these bytes, which are gathered there, and `found`
+    for FLIGHT_RECORDS of each stream.
     """
     count, first, room, passed = 0, 0, 0, 0
     for connection in range(lasts.size):
         last, size0, size1 = lasts[connection], sizes[connection, 0], sizes[connection, 1]
-        low0 = room  # streams 0 and 1 of this connection: begin, next record and end in `cipher`, offset of `cipher` in it
+        low0 = room  # streams 0 and 1: begin, next record and end in `cipher`, and the offset of `cipher`
         low1 = low0 + size0
         room += size0 + size1
         for k in range(first, last):
@@ -178,7 +178,9 @@ def flights(
 # -- plaintext ------------------------------------------------------------------------------------------------------------
 @compiled
 def begins(plain: Any, cursor: int, end: int, place: int, arrays: Any) -> bool:
-    """Whether the first plaintext of a connection is a request. One that begins with a response is for the reference path."""
+    """Whether the first plaintext of a connection is a request. A connection that begins with a response is left to the
+    reference path.
+    """
     connections = arrays.connections
     slot = place >> 1
     if place & 1 != connections[slot, at.CLIENT]:
@@ -190,7 +192,7 @@ def begins(plain: Any, cursor: int, end: int, place: int, arrays: Any) -> bool:
 
 @routine
 def taken(plain: Any, cursor: int, end: int, offset: int, piece: Any, order: int, rtt: int, place: int, arrays: Any) -> Any:
-    """Takes plaintext of one stream that one packet carried; where it came to."""
+    """Takes plaintext of one stream that one packet carried; returns how far it got."""
     connections, streams = arrays.connections, arrays.streams
     begun = connections[place >> 1, at.TLS] != at.SHAKING
     if not begun and not begins(plain, cursor, end, place, arrays):
@@ -202,7 +204,7 @@ def taken(plain: Any, cursor: int, end: int, offset: int, piece: Any, order: int
         )
     if (
         streams[place ^ 1, at.FIN_NS] != at.NONE and piece[at.P_NS] >= streams[place ^ 1, at.FIN_NS]
-    ):  # late, which is reported in order
+    ):  # late, which has to be reported in order
         connections[place >> 1, at.TOUCHED] = -abs(connections[place >> 1, at.TOUCHED])
         return cursor
     newest = streams[place ^ 1, at.RTT_MIN]
@@ -216,7 +218,7 @@ def taken(plain: Any, cursor: int, end: int, offset: int, piece: Any, order: int
 
 @compiled
 def begun_before(piece: Any, place: int, connections: Any, streams: Any, queues: Any, rows: Any, meta: Any) -> None:
-    """The newest frame of a stream began in an earlier packet, which brought a part of its header."""
+    """Corrects the newest frame of a stream, which began in an earlier packet that carried a part of its header."""
     slot = place >> 1
     if streams[place, at.OPEN_START] >= 0:
         streams[place, at.OPEN_NS], streams[place, at.OPEN_REF] = piece[at.P_NS], piece[at.P_REF]
@@ -236,11 +238,12 @@ def begun_before(piece: Any, place: int, connections: Any, streams: Any, queues:
 def delivered(
     plain: Any, records: Any, first: int, pieces: Any, done: Any, held: Any, bases: Any, spans: Any, count: Any, arrays: Any
 ) -> int:
-    """Takes the plaintext of records from `first` on; returns where it stopped: there is no room for the next one's frames.
+    """Takes the plaintext of records from `first` on. Returns where it stopped because there was no room for the next record's
+    frames.
 
-    By stream: `done` is how far its plaintext was taken, `held` the piece that brought the next byte where a frame's header is
-    not complete, `bases` the offset of the gathered plaintext's first byte in that of the stream. `spans` gets stream,
-    plaintext start and end, and stream start and end of each piece, `count[0]` of them.
+    For each stream, `done` is how far its plaintext was taken, `held` is the piece that carried the next byte if a frame's
+    header is not complete, and `bases` is the offset of the gathered plaintext's first byte in that of the stream. `spans` gets
+    stream, plaintext start and end, and stream start and end of each piece, `count[0]` of them.
     """
     connections, streams, rows, meta = arrays.connections, arrays.streams, arrays.rows, arrays.meta
     for number in range(first, records.shape[0]):

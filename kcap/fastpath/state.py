@@ -1,7 +1,7 @@
 """The fast path's arrays: connections, outstanding requests, rows, bodies and client ids.
 
-In: how much is needed. Out: that much room, with the previous contents. Law: growing changes no number. `import_state` and
-`export_state` carry connections over.
+In: how much room is needed. Out: arrays of that size, with the previous contents. Law: growing changes no number.
+`import_state` and `export_state` carry connections over.
 """
 
 import mmap
@@ -42,12 +42,13 @@ BY_SLOT: Final = {
     "connections": (1, at.CONNECTION_WIDTH, np.int64), "streams": (2, at.STREAM_WIDTH, np.int64),
     "ids": (1, at.ID_BYTES, np.uint8), "keys": (2, at.FLOW_BYTES, np.uint8),
 }  # fmt: skip
-"""Arrays with rows of each slot: how many, of how many numbers, and their type."""
+"""Arrays with rows for each slot: how many rows, how many numbers in each, and their type."""
 RESERVED: Final = 8
-"""Times as many slots as are needed get room at once, which costs nothing before it is used: to copy arrays that grow took
-longer than to fill them."""
+"""Factor by which more slots get room than are needed. Room that is not used costs nothing, while copying growing arrays took
+longer than filling them.
+"""
 PRIVATE: Final[Any] = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_ANONYMOUS") else {}
-"""Memory of this process alone, where the system has such: shared memory, Python's default, costs more a page."""
+"""Arguments for memory of this process alone, if the system has such; shared memory, Python's default, costs more per page."""
 STEP_OF = {
     opcodes.FIXED: at.STEP_FIXED,
     opcodes.STRING: at.STEP_STRING,
@@ -58,7 +59,7 @@ STEP_OF = {
 
 @cache
 def header_tables() -> "tuple[NDArray[np.bool_], NDArray[np.int64]]":
-    """Which (key, version) take the short way, and the steps to a Produce request's acks by version."""
+    """The (key, version) pairs that take the short path, and the steps to a Produce request's acks by version."""
     plain = np.zeros((at.KEYS, at.VERSIONS), np.bool_)
     for code in PLAIN_HEADERS:
         if code >> 16 < at.KEYS and code & 0xFFFF < at.VERSIONS:
@@ -78,39 +79,40 @@ def _references(kept: list[Any]) -> int:
 
 
 ALONE: Final = _references([object()])
-"""References to what nothing but such a list has."""
+"""Number of references to an object that only such a list refers to."""
 
 
 def _zeros(size: int, kind: Any) -> Any:
-    """An array of zeros, of which no page takes memory before it is written to: for numpy's, freed room may be cleared.
-    Raises MemoryError."""
+    """Makes an array of zeros, whose pages take no memory before they are written. With numpy's own, freed memory may be reused
+    and cleared. Raises MemoryError.
+    """
     try:
         room = mmap.mmap(-1, max(size * np.dtype(kind).itemsize, 1), **PRIVATE)
-    except OSError as error:  # what numpy says of it, and others expect
+    except OSError as error:  # numpy raises MemoryError, which callers expect
         raise MemoryError(error.strerror) from None
     return np.frombuffer(room, kind, size)
 
 
 class FastPathState:
     def __init__(self, shared: Callable[[int], Any] | None = None) -> None:
-        """`shared`: as of `BodyCollector`."""
+        """`shared`: as in `BodyCollector`."""
         self.slots, self.shared = 0, shared
         self.conversations: list[Conversation | None] = []
         """The conversations of imported connections, by slot."""
         self.sealed: dict[int, SealedConnection] = {}
         """TLS of connections that began in the fast path, by slot."""
         self.handshake_bytes = 0
-        """Bytes of packets that they hold."""
+        """Bytes of the packets that they hold."""
         self.free: Any = np.zeros(0, np.int64)
         """Free slots, M_SLOTS of them."""
         self.names: list[str | None] = []
-        """Client ids, by the number rows give."""
+        """Client ids, by their number in rows."""
         self._room_for_names()
         self.rows: Any = np.empty((ROWS_ROOM, at.ROW_WIDTH), np.int64)
         self.bodies: Any = np.empty((3, BODIES_ROOM), np.int64)
         self.arena: Any = _zeros(ARENA_ROOM, np.uint8) if shared is None else shared(ARENA_ROOM)
         self.spare: list[Any] = []
-        """The arena that the batch before took."""
+        """The arena that the previous batch took."""
         self.meta: Any = np.zeros(at.META_WIDTH, np.int64)
         self.meta[at.M_FREE] = -1
         self.meta[at.M_WAITING_MAX] = limits.FAST_PATH_OUTSTANDING_MAX
@@ -119,7 +121,7 @@ class FastPathState:
         self.log: Any = np.empty((limits.FAST_PATH_PACKETS, at.LOG_WIDTH), np.int64)
         self.undo: Any = np.empty((limits.FAST_PATH_PACKETS, at.UNDO_WIDTH), np.int64)
         self.room: dict[str, Any] = {}
-        """Arrays of `BY_SLOT` with room for more slots; what is not used of it takes no memory."""
+        """Arrays of `BY_SLOT`, with room for more slots; unused room takes no memory."""
         self.connections: Any
         self.streams: Any
         self.ids: Any
@@ -129,7 +131,7 @@ class FastPathState:
         self.queues: Any = np.zeros((0, at.REQUEST_WIDTH), np.int64)
         self.table: Any = np.zeros(8 * FIRST_SLOTS, np.int64)
         self.dropped = 0
-        """Places of the table that are marked as left."""
+        """Number of places in the table whose entries were removed."""
         self._no_names()
         self._more_slots(FIRST_SLOTS)
         self.more_entries(FIRST_ENTRIES)
@@ -158,7 +160,7 @@ class FastPathState:
             self.name(blobs[number, : sizes[number]].tobytes())
 
     def arrays(self, fresh: Any) -> StateArrays:
-        """What kernels take; `fresh` gets the connections with their first row in the open batch."""
+        """The arrays for kernels; `fresh` gets the connections with their first row in the open batch."""
         return StateArrays(
             self.connections, self.streams, self.queues, self.ids, self.rows, self.bodies, self.arena, self.meta, fresh,
             *header_tables(), self.name_table, self.name_blobs, self.name_sizes, self.large.arrays,
@@ -187,7 +189,7 @@ class FastPathState:
         enter_all((2 * live[:, None] + (0, 1)).ravel(), self.table, self.keys, self.streams)
 
     def slot(self) -> int:
-        """Takes a free slot, -1 where there is none."""
+        """Takes a free slot; -1 if there is none."""
         if not self.meta[at.M_SLOTS]:
             if not self.meta[at.M_GROWS]:
                 return -1
@@ -208,7 +210,7 @@ class FastPathState:
             self._fill_table()
 
     def set_back(self, slots: Any, undo: Any) -> None:
-        """Sets TCP of connections with TLS back to before a walk, rows of `undo`."""
+        """Resets TCP of connections with TLS to their state before a walk, from rows of `undo`."""
         self.connections[slots, at.LAST] = undo[:, at.U_LAST]
         self.connections[slots, at.RST_NS : at.LIVE + 1] = undo[:, at.U_ENDING : at.U_STREAMS]
         for side in range(2):
@@ -222,13 +224,13 @@ class FastPathState:
         return found
 
     def open_frames(self, least: int) -> Any:
-        """The streams with an unfinished frame of more than so many bytes."""
+        """The streams with an incomplete frame of more than `least` bytes."""
         here = (self.streams[:, at.OPEN_START] >= 0) & (self.streams[:, at.OPEN_SIZE] > least)
         here &= self.streams[:, at.OPEN_SLOT] >= 0
         return np.flatnonzero(here & np.repeat(self.connections[:, at.LIVE] != at.FREE, 2))
 
     def heavy_frames(self) -> Any:
-        """The streams with an unfinished frame that holds more than GATHERED_LEAST."""
+        """The streams with an incomplete frame that holds more than GATHERED_LEAST."""
         places = self.open_frames(limits.GATHERED_LEAST)
         large = self.streams[places, at.OPEN_SLOT] - at.LARGE_BASE
         light = large >= 0
@@ -237,14 +239,16 @@ class FastPathState:
 
     def decided_large(self) -> Any:
         """The large frames of rows since the last batch."""
-        if not self.large.used:  # this is looked at behind each walk
+        if not self.large.used:  # this is checked after each walk
             return np.zeros(0, np.int64)
         rows = self.rows[: self.meta[at.M_ROWS]]
         slots = np.concatenate([rows[:, at.R_REQUEST_SLOT], rows[:, at.R_RESPONSE_SLOT]])
         return slots[slots >= at.LARGE_BASE] - at.LARGE_BASE
 
     def count_open(self) -> int:
-        """Memory of unfinished frames. It is counted anew where it is much: what a walk gives back of TLS was counted twice."""
+        """Memory of incomplete frames. It is recounted if it is much, because bytes of TLS that a walk handed back were counted
+        twice.
+        """
         if self.meta[at.M_OPEN] > limits.GATHERED_OF_ALL // 8:
             places = self.open_frames(0)
             gathered = self.streams[places, at.OPEN_SLOT] < at.LARGE_BASE
@@ -256,7 +260,7 @@ class FastPathState:
         return flows_of(self.keys[places], self.streams[places, at.FLOW_SIZE])
 
     def identities(self, slots: Any) -> Any:
-        """The constants of these connections, as `Identities.extend` takes them."""
+        """The constants of these connections, in the form that `Identities.extend` takes."""
         return records_of(slots, self.connections, self.streams, self.keys)
 
     def uids(self, slots: Any) -> list[str]:
@@ -268,7 +272,7 @@ class FastPathState:
 
     # -- room ---------------------------------------------------------------------------------------------------------
     def more_entries(self, count: int) -> None:
-        """Room for more requests that wait."""
+        """Makes room for `count` more waiting requests."""
         old, free = len(self.queues), int(self.meta[at.M_FREE])
         more = np.zeros((count, at.REQUEST_WIDTH), np.int64)
         more[:, at.Q_NEXT] = [*range(old + 1, old + count), free]
@@ -277,8 +281,10 @@ class FastPathState:
         self.meta[at.M_SPARE] += count
 
     def more_room(self, length: int) -> None:
-        """The kernel stopped before a packet of this payload: slots, rows, bodies, the arena or large frames have no room."""
-        frames, meta = length // RESPONSE_HEAD + 2, self.meta  # as `lacks_room` has it
+        """Makes room after the kernel stopped before a packet of this payload: for slots, rows, bodies, the arena or large
+        frames.
+        """
+        frames, meta = length // RESPONSE_HEAD + 2, self.meta  # as in `lacks_room`
         if meta[at.M_FULL] == at.FULL_SLOTS:
             self._more_slots(2 * self.slots)
             return
@@ -295,12 +301,12 @@ class FastPathState:
             self.arena = np.concatenate([self.arena, np.empty(max(self.arena.size, ARENA_ROOM) + length, np.uint8)])
 
     def more_rows(self, count: int) -> None:
-        """Room for this many more rows."""
+        """Makes room for `count` more rows."""
         if self.meta[at.M_ROWS] + count > len(self.rows):
             self.rows = np.concatenate([self.rows, np.empty((max(len(self.rows), ROWS_ROOM) + count, at.ROW_WIDTH), np.int64)])
 
     def next_arena(self) -> None:
-        """Goes on with another arena, since a batch takes this one."""
+        """Continues with another arena, since a batch takes this one."""
         old = self.arena
         if self.shared is not None:
             self.arena = self.shared(old.size)
@@ -308,8 +314,8 @@ class FastPathState:
         self.arena, self.spare = self.spare[0] if self._spared else _zeros(old.size, np.uint8), [old]
 
     def last_arena(self) -> None:
-        """Goes on with the arena that the batch before took, once no one has it any more, before bytes come to this one: two
-        that are filled in turn are twice the memory, and the system would clear the pages of a new one.
+        """Continues with the arena of the batch before, if nothing refers to it any more, before bytes are written to this one.
+        Two arenas that are filled in turn would take twice the memory, and the system would clear the pages of a new one.
         """
         if self._spared:
             top = self.meta[at.M_TOP]
@@ -318,19 +324,19 @@ class FastPathState:
 
     @property
     def _spared(self) -> bool:
-        """Whether the arena of the batch before can be used again."""
+        """Whether the arena of the batch before can be reused."""
         return bool(self.spare) and self.spare[0].shape == self.arena.shape and _references(self.spare) == ALONE
 
     # -- client ids ---------------------------------------------------------------------------------------------------
     def name(self, raw: bytes | None) -> int:
-        """The number of a client id, -1 where there is no room for more."""
+        """The number of a client id; -1 if there is no room for more."""
         if raw is None:
             return at.NO_NAME
         data = np.frombuffer(raw or b"\0", np.uint8)
         return int(name_number(data, 0, len(raw), self.name_table, self.name_blobs, self.name_sizes, self.meta))
 
     def all_names(self) -> list[str | None]:
-        """Client ids by number, with those the kernel has met."""
+        """Client ids by number, including those that the kernel has added."""
         names = self.names
         for number in range(len(names), int(self.meta[at.M_NAMES])):
             names.append(self.name_blobs[number, : self.name_sizes[number]].tobytes().decode())
@@ -342,20 +348,20 @@ class FastPathState:
 
     def _no_names(self) -> None:
         self.names = [None]
-        self.name_table = _zeros(NAMES_TABLE, np.int64)  # to clear the old one would take all its pages into memory
+        self.name_table = _zeros(NAMES_TABLE, np.int64)  # clearing the old one would take all its pages into memory
         self.name_sizes[at.NO_NAME] = -1
         self.meta[at.M_NAMES] = at.NO_NAME + 1
 
     @property
     def names_wasted(self) -> bool:
-        """Whether at least half of many client ids are of connections that are not here any more, so that dropping these pays
-        for entering the others again.
+        """Whether there are many client ids and at least half of them belong to connections that are not here any more.
+        Dropping these then pays for entering the others again.
         """
         known = len(self.names)
         return known > limits.FAST_PATH_NAMES and 2 * len(np.unique(self.connections[self.live(), at.NAME])) <= known
 
     def forget_names(self) -> None:
-        """Drops the client ids of connections that are not here any more; rows that were taken have the old list."""
+        """Drops the client ids of connections that are not here any more. Rows that were taken have the old list."""
         self._no_names()
         for slot in self.live():
             size = self.connections[slot, at.ID_LENGTH]
@@ -363,5 +369,5 @@ class FastPathState:
 
 
 def none(value: int) -> int | None:
-    """The number, or None for NONE."""
+    """The number; None for NONE."""
     return None if value == at.NONE else value

@@ -1,7 +1,7 @@
 """Sequence numbers, acknowledgements and round trips of streams in order, compiled.
 
-In: numbers of a packet and the place of a stream. Out: its row as `net.tcp.Stream` would have it. Importing this module imports
-numba.
+In: numbers of a packet and the row of a stream. Out: the row with the values that `net.tcp.Stream` would have. Importing this
+module imports numba.
 """
 
 from typing import Any
@@ -20,7 +20,7 @@ RETRANSMISSION, DUPLICATE = FLAG["retransmitted"], FLAG["duplicated"]
 
 @compiled
 def distance(ahead: int, behind: int) -> Any:
-    """`signed32` of the difference of two sequence numbers."""
+    """As `signed32` of the difference of two sequence numbers."""
     value = (ahead - behind) & MASK
     return value - (1 << 32) if value & 0x80000000 else value
 
@@ -37,7 +37,7 @@ def round_trip(streams: Any, place: int, sample: int) -> None:
 
 @compiled
 def acknowledged(streams: Any, place: int, ack: int, time_ns: int) -> None:
-    """As `Stream.acknowledged`, of a stream whose next number is known."""
+    """As `Stream.acknowledged`, for a stream whose next sequence number is known."""
     streams[place, at.ACKED_RAW] = ack
     offset = streams[place, at.NEXT] + distance(ack, streams[place, at.NEXT_RAW])
     if streams[place, at.ACKED] != at.NONE and offset <= streams[place, at.ACKED]:
@@ -50,7 +50,7 @@ def acknowledged(streams: Any, place: int, ack: int, time_ns: int) -> None:
 
 @compiled
 def heard(streams: Any, place: int, ack: int, length: int, time_ns: int) -> bool:
-    """A plain segment's acknowledgement, as `ConnectionTable.segments` takes it; False for one too far away to belong here."""
+    """Takes a plain segment's acknowledgement, as `ConnectionTable.segments`; False if it is too far away to belong here."""
     if ack == streams[place, at.ACKED_RAW]:
         return True
     if (
@@ -72,7 +72,7 @@ def heard(streams: Any, place: int, ack: int, length: int, time_ns: int) -> bool
 
 @compiled
 def shut(streams: Any, place: int, time_ns: int) -> None:
-    """The sender of this stream announces a zero window, as `Connection.segment` takes it."""
+    """The sender of this stream announces a zero window, as in `Connection.segment`."""
     if streams[place, at.SHUT] == at.NONE:
         streams[place, at.SHUT] = time_ns
         streams[place, at.STALLS] += 1
@@ -80,7 +80,7 @@ def shut(streams: Any, place: int, time_ns: int) -> None:
 
 @compiled
 def reopened(streams: Any, place: int, time_ns: int) -> None:
-    """The sender of this stream announces a window, as `Stream.opens_window`."""
+    """The sender of this stream announces a window again, as in `Stream.opens_window`."""
     if streams[place, at.SHUT] != at.NONE:
         closed = min(max(time_ns - streams[place, at.SHUT], 0), CLOSED_WINDOW_NS - streams[place, at.SHUT_NS])
         streams[place, at.SHUT_NS] += closed
@@ -89,7 +89,7 @@ def reopened(streams: Any, place: int, time_ns: int) -> None:
 
 @compiled
 def selective(streams: Any, place: int, reported: int) -> None:
-    """Counts what a selective acknowledgement reports: the bits of `SACKED` and `SPURIOUS` beside the flags."""
+    """Counts what a selective acknowledgement reports, given as the bits `SACKED` and `SPURIOUS` beside the flags."""
     streams[place, at.SACKED] += reported & 1
     streams[place, at.SPURIOUS] += reported >> 1
 
@@ -110,7 +110,7 @@ def repeat_of(streams: Any, place: int, start: int, end: int, time_ns: int) -> i
 
 @compiled
 def repeated(streams: Any, place: int, start: int, end: int, flag: int, time_ns: int) -> None:
-    """Counts a repeat, as `Stream._repeated` for a stream without holes."""
+    """Counts a repeat, as `Stream._repeated` does for a stream without holes."""
     if flag == DUPLICATE:
         streams[place, at.DUPLICATED] += 1
         return

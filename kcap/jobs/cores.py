@@ -1,6 +1,6 @@
-"""How many processes a reading may use: the processors that are free to this process, and what a capture is worth.
+"""The number of processes for reading a capture, from the free processors and the size of the capture.
 
-In: the user's `--jobs`, paths. Out: 1 or 2. Law: the number of processes changes speed alone.
+In: the user's `--jobs`, paths. Out: 1 or 2. Law: the number of processes changes only speed.
 """
 
 import os
@@ -13,15 +13,14 @@ from kcap.inputs import STANDARD as STANDARD_INPUT
 from kcap.limits import JOBS_LEAST_BYTES, JOBS_MAX
 
 AUTO: Final = 0
-"""`Options.jobs`: as many processes as there are free processors, where the capture is large enough."""
+"""Value of `Options.jobs` for as many processes as there are free processors, if the capture is large enough."""
 CGROUPS: Final = Path("/sys/fs/cgroup")
 OWN_GROUP: Final = Path("/proc/self/cgroup")
 
 
 def free_cores(root: Path = CGROUPS, own: Path = OWN_GROUP) -> int:
-    """Processors that this process may use: those of its affinity, and no more than the quota of its control group (cgroups
-    version 2, `cpu.max`: microseconds of a period) and of those above it.
-    """
+    """Number of processors that this process may use: those of its affinity, and no more than the quota of its control group
+    and of the groups above it (cgroups version 2, `cpu.max`: microseconds per period)."""
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     try:
         place = own.read_text(encoding="ascii").partition("0::")[2].split("\n")[0].strip("/")
@@ -41,9 +40,8 @@ def free_cores(root: Path = CGROUPS, own: Path = OWN_GROUP) -> int:
 
 
 def processes(paths: Sequence[str], jobs: int) -> int:
-    """How many processes read these files. With AUTO a capture below JOBS_LEAST_BYTES is read by one: to start a second one
-    takes longer than it saves. A pipe is read by one, since its bytes come once and to one process.
-    """
+    """Number of processes that read these files. With AUTO, a capture below JOBS_LEAST_BYTES is read by one, since starting a
+    second one takes longer than it saves. A pipe is read by one, because only one process can read its bytes, and only once."""
     if jobs == 1 or STANDARD_INPUT in paths or not all(map(os.path.isfile, paths)):
         return 1
     if jobs == AUTO:
@@ -52,7 +50,7 @@ def processes(paths: Sequence[str], jobs: int) -> int:
 
 
 def can_start() -> bool:
-    """Whether this Python can start another one and share memory with it."""
+    """Whether this Python can start another process and share memory with it."""
     import socket
 
     return bool(sys.executable) and not getattr(sys, "frozen", False) and hasattr(socket, "send_fds")

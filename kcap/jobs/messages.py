@@ -1,7 +1,7 @@
-"""The messages between the two processes of a reading.
+"""The messages between the two processes of a pass.
 
-In: what is to be read; a pass that is under way. Out: an order, and steps by which a pass in another process follows it.
-Law: a pass that took all steps so far has the state of the pass that made them.
+In: what is to be read; a pass in progress. Out: an order, and steps by which a pass in another process follows it. Law: a pass
+that applied all steps so far has the state of the pass that made them.
 """
 
 import pickle
@@ -46,32 +46,32 @@ class ReadOrder:
     patient: bool = False
     """`CapturePass.patient`."""
     growing: list[GrowingKeyLog] = field(default_factory=list)
-    """Key logs of the options that programs may still write to, which secrets do not take along."""
+    """Key logs of the options that programs may still write to; pickled secrets do not include them."""
     pushed: "tuple[Filter, Fact] | None" = None
-    """The part of a filter that decides which bodies are not decoded (`kcap.table.push_down.PushDown`)."""
+    """The part of a filter that decides which bodies need not be decoded (`kcap.table.push_down.PushDown`)."""
 
 
 @dataclass(slots=True)
 class Step:
-    """What happened since the step before."""
+    """The changes since the previous step."""
 
     batch: RowBatch | None = None
     rows: int = 0
-    """Rows so far."""
+    """Number of rows so far."""
     positions: list[int] = field(default_factory=list)
     """How far each file was read, in bytes."""
     files: dict[int, tuple[CaptureFile, FileSections]] = field(default_factory=dict)
-    """Files that are not as they were, by index, with their layouts."""
+    """Files that changed, by index, with their layouts."""
     failed: list[tuple[str, CaptureError]] = field(default_factory=list)
     phases: Counter[str] = field(default_factory=Counter)
     details: Counter[str] = field(default_factory=Counter)
     kafka_connections: int = 0
     connections: list[KeptConnection | ClosedRow | tuple[bytes, bytes]] = field(default_factory=list)
-    """Connections that ended; of one that carried no byte its flow key and its compact form."""
+    """Connections that ended; for one that carried no bytes, its flow key and its compact form."""
     weirds: list[tuple[Weird, int]] = field(default_factory=list)
-    """Oddities: the first sighting of each kind and connection, and how many."""
+    """Oddities: the first sighting of each kind and connection, and the count."""
     error: Exception | None = None
-    """Why nothing more comes."""
+    """Why no more steps come; None if they do."""
     over: bool = False
 
 
@@ -81,9 +81,9 @@ class Steps:
     def __init__(self, reading: "CapturePass") -> None:
         self.reading = reading
         self._sent: dict[int, bytes] = {}
-        """What was sent last of a file."""
+        """File -> pickle that was last sent for it."""
         self._read: set[int] = set(range(len(reading.capture_files)))
-        """Files that may have changed since."""
+        """Files that may have changed since then."""
         self._last = 0
 
     def packets(self, file: int) -> None:
@@ -92,7 +92,7 @@ class Steps:
         self._last = file
 
     def step(self, batch: RowBatch | None = None, *, over: bool = False) -> Step:
-        """The step up to here."""
+        """Makes the step up to here."""
         reading = self.reading
         closed, reading.connections = reading.connections, []
         return Step(
@@ -116,12 +116,14 @@ class Steps:
             data = pickle.dumps(facts)
             if self._sent.get(index) != data:
                 self._sent[index], found[index] = data, facts
-        self._read = {self._last}  # its end is noticed when its next packets are wanted
+        self._read = {self._last}  # its end is noticed only when its next packets are requested
         return found
 
 
 def project(batch: RowBatch, analyzer: Analyzer) -> None:
-    """Projects the bodies of a batch in this process, unless they are, and reports those that do not read as they should."""
+    """Projects the bodies of a batch in this process, unless this was done, and reports those that do not match their
+    schema.
+    """
     bodies: Any = batch.bodies
     if isinstance(bodies, DeferredBodies):
         batch.bodies = bodies.projected()
@@ -129,7 +131,7 @@ def project(batch: RowBatch, analyzer: Analyzer) -> None:
 
 
 def portable(batch: RowBatch) -> RowBatch:
-    """A batch without what another process has no use for, its bodies in buffers of their own."""
+    """A batch without the parts that another process does not need, with its bodies in separate buffers."""
     nothing: Any = None
     passed = [(row, place, one._replace(conversation=nothing)) for row, place, one in batch.passed_over]
     settled = slots_of(batch)
@@ -144,7 +146,7 @@ def portable(batch: RowBatch) -> RowBatch:
 
 
 def slots_of(batch: RowBatch) -> set[int]:
-    """Slots of the bodies that rows of a batch have; carried values of other requests wait for a later batch."""
+    """Slots of the bodies that rows of a batch refer to. Carried values of other requests wait for a later batch."""
     found = {slot for row in batch.tuples for slot in row[SLOTS_AT : SLOTS_AT + 2]}
     if batch.fast_rows is not None:
         for name in ROW[SLOTS_AT : SLOTS_AT + 2]:
@@ -154,7 +156,7 @@ def slots_of(batch: RowBatch) -> set[int]:
 
 
 def follow(reading: "CapturePass", step: Step) -> None:
-    """Brings a pass to where the other one is."""
+    """Applies a step to a pass, so that it has the state of the other one."""
     reading.rows, reading.positions = step.rows, step.positions
     reading.phases, reading.details = step.phases, step.details
     for index, (facts, sections) in step.files.items():

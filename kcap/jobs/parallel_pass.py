@@ -1,9 +1,9 @@
-"""A pass over a capture whose packets another process analyzes, while this one makes tables of what was decided.
+"""A pass over a capture in which another process analyzes the packets, while this one makes tables of the decided exchanges.
 
-In: what `CapturePass` takes. Out: what it gives: the other process runs a `CapturePass`, this one follows it batch by batch.
-Law: at each batch every attribute has the value that it has in a pass that does all of it; so rows, connections, oddities and
-their order do not depend on the number of processes. What the other process cannot do is done here: packets that are looked
-for, plaintext that is wanted, and bodies of compressed files that are read again.
+In: the input of `CapturePass`. Out: its output: the other process runs a `CapturePass`, and this one follows it batch by batch.
+Law: at each batch, every attribute has the value that it has in a pass that does everything itself; so rows, connections,
+oddities and their order do not depend on the number of processes. What the other process cannot do is done here: searching for
+packets, plaintext on request, and re-reading bodies of compressed files.
 """
 
 from collections.abc import Iterator
@@ -69,11 +69,11 @@ class ParallelPass(CapturePass):
         )
 
     def _pushed(self) -> "tuple[Filter, Fact] | None":
-        """What `unwanted` is made of; None where there is none."""
+        """The parts from which `unwanted` is made; None if it is not set."""
         return getattr(getattr(self.unwanted, "__self__", None), "given", None)
 
     def _divisible(self) -> bool:
-        """Whether another process can do what is wanted of this pass."""
+        """Whether another process can do what is requested of this pass."""
         analyzer = self.analyzer
         observed = self.noted or self.frame_lengths is not None or analyzer.plaintext is not None or analyzer.watch is not None
         if observed or (self.unwanted is not None and self._pushed() is None):
@@ -82,8 +82,8 @@ class ParallelPass(CapturePass):
 
 
 def prepare() -> None:
-    """Imports what steps are made of and tables need, and releases what imports touched, while the other process reads the
-    first packets.
+    """Imports modules that steps and tables need, and releases memory that the imports touched, while the other process reads
+    the first packets.
     """
     import kcap.fastpath.rows
 
@@ -98,18 +98,19 @@ def prepare() -> None:
 
 
 def taken(step: Step) -> RowBatch:
-    """The batch of a step, which forgets it."""
+    """Returns the batch of a step and removes it from the step."""
     batch, step.batch = step.batch, None
     assert batch is not None
     return batch
 
 
 def is_plain(path: str) -> bool:
-    """Whether a file is a pcap or pcapng file as it stands: what is inside of a compression was stored by the process that read
-    it, if at all."""
+    """Whether a file is an uncompressed pcap or pcapng file. The contents of a compressed file were spooled, if at all, by the
+    process that read it.
+    """
     try:
         with open(path, "rb") as file:
             head = file.read(4)
     except OSError:
-        return True  # it is not read at all
+        return True  # it is never opened
     return bool(byte_order(head)) or head.startswith(MAGIC)

@@ -1,12 +1,12 @@
-"""Messages from one process to another, with large arrays in memory that both share.
+"""Sends messages from one process to another, with large arrays in memory that both share.
 
-In: objects that can be pickled, one end of a socket pair. Out: the same objects at the other end, in order. Law: an array that
-was received keeps its values for as long as anything refers to it. Memory is bounded: the sender is no more than AHEAD large
-messages ahead, and shared memory is used again once nothing refers to it.
+In: objects that can be pickled, and one end of a socket pair. Out: the same objects at the other end, in order. Law: an array
+that was received keeps its values as long as anything refers to it. Memory is bounded: the sender is at most AHEAD large
+messages ahead, and shared memory is reused once nothing refers to it.
 
-A slot is a piece of anonymous shared memory (memfd_create(2)), so that nothing stays when both processes are killed. Its file
-descriptor travels over the socket (SCM_RIGHTS of unix(7)). What the sender writes to an `arena` is in a slot from the beginning
-and not copied; the other arrays of a message are copied to another one.
+A slot is a piece of anonymous shared memory (memfd_create(2)), so that nothing remains when both processes are killed. Its file
+descriptor is sent over the socket (SCM_RIGHTS of unix(7)). What the sender writes to an `arena` is in a slot from the beginning
+and is not copied; the other arrays of a message are copied to another slot.
 """
 
 import mmap
@@ -27,32 +27,32 @@ import numpy as np
 from kcap.limits import INLINE_BYTES, JOBS_SLOTS_HELD
 
 HEAD: Final = Struct("<QQ")
-"""Number of buffers, of which the last one is the pickle; number of slots that are new or larger."""
+"""Number of buffers, of which the last one is the pickle; number of slots that are new or were enlarged."""
 PLACE: Final = Struct("<qQQ")
-"""Of a buffer: its slot (NO_SLOT: it follows), where it begins there, its bytes."""
+"""For a buffer: its slot (NO_SLOT: it follows), where it begins there, and its size in bytes."""
 MAPPED: Final = Struct("<QQ")
-"""Number and size of a slot that is new or larger; its descriptor came with the head."""
+"""Number and size of a slot that is new or was enlarged; its descriptor came with the head."""
 WORD: Final = Struct("<q")
-"""What the receiver sends back: the number of a slot that is free again; or that a message with slots was received and the next
-one is wanted, as -1 less the nanoseconds for which it had waited for that message.
+"""Word that the receiver sends back: the number of a slot that is free again; or, after it received a message with slots and
+needs the next one, -1 minus the nanoseconds for which it had waited for that message.
 """
 SIZE: Final = Struct("<Q")
 NO_SLOT: Final = -1
 DESCRIPTORS: Final = 8
-"""Slots of a message that may be new: the receiver has to say how many it takes."""
+"""Largest number of new slots in a message; the receiver has to state how many descriptors it accepts."""
 AHEAD: Final = 3
-"""Messages with a slot that were sent and not taken."""
+"""Number of messages with a slot that may be sent before they are received."""
 LATELY: Final = 0.9
-"""What waiting counts one message later."""
+"""Factor by which the weight of a waiting time decreases per message."""
 ALIGNMENT: Final = 64
 SLOT_STEP: Final = 1 << 22
 
 
 class Slot:
     def __init__(self, number: int, size: int, free: "list[Slot]") -> None:
-        """`free`: where it goes when it is. Raises OSError where a limit does not allow as much."""
+        """`free` is the list that it is added to when it is free. Raises OSError if a limit does not allow its size."""
         self.number, self.free, self.descriptor, self.mapped = number, free, anonymous(), 0
-        """`mapped`: how many bytes the receiver can see."""
+        """`mapped`: number of bytes that the receiver can see."""
         try:
             self.grow(size)
         except OSError:
@@ -60,13 +60,13 @@ class Slot:
             raise
 
     def grow(self, size: int) -> None:
-        """Makes it larger. Raises OSError where that cannot be done."""
+        """Enlarges it. Raises OSError if that is not possible."""
         os.ftruncate(self.descriptor, size)
         self.memory, self.size = mmap.mmap(self.descriptor, size), size
 
 
 def anonymous() -> int:
-    """File descriptor of empty memory that has no name."""
+    """File descriptor of empty anonymous memory."""
     if hasattr(os, "memfd_create"):
         return os.memfd_create("kcap", os.MFD_CLOEXEC)
     with tempfile.TemporaryFile(prefix="kcap-") as file:
@@ -74,17 +74,17 @@ def anonymous() -> int:
 
 
 def address_of(buffer: Any) -> int:
-    """Where the bytes of a buffer are."""
+    """Address of the bytes of a buffer."""
     return int(np.asarray(buffer).__array_interface__["data"][0])
 
 
 def aligned(size: int, to: int = ALIGNMENT) -> int:
-    """The next multiple."""
+    """The next multiple of `to`."""
     return -(-size // to) * to
 
 
 def exactly(line: socket.socket, size: int) -> bytearray:
-    """The next bytes of a stream. Raises EOFError where it ends before."""
+    """Reads exactly `size` bytes of a stream. Raises EOFError if it ends before."""
     data = bytearray(size)
     view = memoryview(data)
     while view:
@@ -103,17 +103,17 @@ class Sender:
         self._slots: list[Slot] = []
         self._free_arenas: list[Slot] = []
         self._free: list[Slot] = []
-        """Those for other arrays, to which the receiver may refer for longer."""
+        """Slots for other arrays, to which the receiver may refer for longer."""
         self._arenas: dict[int, tuple[int, int, Slot]] = {}
         """Address and size of each arena that was not sent, with its slot."""
         self._numbers = count()
         self._ahead = 0
         self._waited_ns = 0.0
-        """How much longer than the receiver this process waited lately."""
+        """By how much longer than the receiver this process has waited in recent messages, ns."""
 
     @property
     def waits_more(self) -> bool:
-        """Whether it was this process that had to wait for the other one lately, rather than the other way round."""
+        """Whether, in recent messages, this process has waited longer for the other one than the reverse."""
         return self._waited_ns > 0
 
     @property
@@ -122,11 +122,11 @@ class Sender:
         return self._ahead >= AHEAD
 
     def order(self) -> Any:
-        """The receiver's first message. Raises EOFError where the receiver is gone."""
+        """The receiver's first message. Raises EOFError if the receiver is gone."""
         return pickle.loads(exactly(self._line, SIZE.unpack(exactly(self._line, SIZE.size))[0]))  # noqa: S301 - our own process
 
     def listen(self, *, wait: bool = False) -> None:
-        """Takes what the receiver sent back. Raises EOFError or OSError where the receiver is gone."""
+        """Takes what the receiver sent back. Raises EOFError or OSError if the receiver is gone."""
         while True:
             try:
                 data = self._line.recv(1 << 12, 0 if wait else socket.MSG_DONTWAIT)
@@ -144,8 +144,8 @@ class Sender:
             wait = False
 
     def arena(self, size: int) -> Any:
-        """An array of bytes for a later message, of unknown content; in shared memory, where a limit allows that. It comes once
-        the receiver is near enough, or there would be one more of them than messages under way.
+        """An array of bytes for a later message, with undefined contents; in shared memory if a limit allows that. It is
+        returned once the receiver is near enough; otherwise there would be one more of them than messages in transit.
         """
         self._wait()
         slot = self._slot(size, self._free_arenas)
@@ -157,12 +157,12 @@ class Sender:
         return found
 
     def _forget(self, number: int) -> None:
-        """Nothing refers to an arena any more; where it was not sent, its slot is free."""
+        """Nothing refers to an arena any more. If it was not sent, its slot is free."""
         if number in self._arenas:
             self._free_arenas.append(self._arenas.pop(number)[2])
 
     def send(self, message: Any) -> None:
-        """Sends an object, once the receiver is near enough. Raises EOFError or OSError where the receiver is gone."""
+        """Sends an object, once the receiver is near enough. Raises EOFError or OSError if the receiver is gone."""
         found: list[pickle.PickleBuffer] = []
         data = pickle.dumps(message, pickle.HIGHEST_PROTOCOL, buffer_callback=found.append)
         buffers = [*(buffer.raw() for buffer in found), memoryview(data)]
@@ -180,7 +180,7 @@ class Sender:
         self._arenas = {number: one for number, one in self._arenas.items() if all(one[2] is not slot for slot, _ in places)}
 
     def _wait(self) -> None:
-        """Returns once the receiver is near enough."""
+        """Waits until the receiver is near enough."""
         self.listen()
         began = monotonic_ns()
         while self.far_ahead:
@@ -188,7 +188,7 @@ class Sender:
         self._waited_ns += monotonic_ns() - began
 
     def _inside(self, buffer: memoryview) -> tuple[Slot | None, int]:
-        """The slot of the arena that a buffer lies in, and where; None for others."""
+        """The slot of the arena that contains a buffer, and the offset there; None for other buffers."""
         address = address_of(buffer)
         for first, size, slot in self._arenas.values():
             if 0 <= address - first < size:
@@ -206,7 +206,7 @@ class Sender:
                 top += aligned(size)
 
     def _write(self, buffers: list[memoryview], places: list[tuple[Slot | None, int]], inline: list[int]) -> None:
-        """A message to the socket."""
+        """Writes a message to the socket."""
         slots = {slot.number: slot for slot, _ in places if slot is not None}
         new = [slot for slot in slots.values() if slot.mapped != slot.size]
         socket.send_fds(self._line, [HEAD.pack(len(buffers), len(new))], [slot.descriptor for slot in new])
@@ -224,8 +224,8 @@ class Sender:
             os.close(self._slots.pop().descriptor)
 
     def _slot(self, size: int, free: list[Slot]) -> Slot | None:
-        """A slot of those that are free, or a new one, with room; None where a limit of this process (RLIMIT_FSIZE, RLIMIT_AS,
-        RLIMIT_NOFILE) allows none.
+        """A free or new slot with enough room; None if a limit of this process (RLIMIT_FSIZE, RLIMIT_AS, RLIMIT_NOFILE) allows
+        none.
         """
         size = aligned(size, SLOT_STEP)
         try:
@@ -247,18 +247,18 @@ class Receiver:
         self._slots: dict[int, Any] = {}
         """Number of a slot -> its memory as an array."""
         self._freed: deque[int] = deque()
-        """Slots to which nothing refers any more; a finalizer appends to it, at any time."""
+        """Slots to which nothing refers any more. A finalizer appends to it at any time."""
         self._held = 0
         self._taken: int | None = None
-        """For how many nanoseconds the last message with slots was waited for."""
+        """How long the last message with slots was waited for, ns."""
 
     def order(self, message: Any) -> None:
-        """Sends the first message. Raises OSError where the sender is gone."""
+        """Sends the first message. Raises OSError if the sender is gone."""
         data = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
         self._line.sendall(SIZE.pack(len(data)) + data)
 
     def receive(self) -> Any:
-        """The next object. Raises EOFError or OSError where the sender is gone."""
+        """Receives the next object. Raises EOFError or OSError if the sender is gone."""
         words = []
         while self._freed:
             words.append(self._freed.popleft())
@@ -291,8 +291,8 @@ class Receiver:
                     raise MemoryError from None
 
     def _views(self, number: int) -> Callable[[int, int], Any]:
-        """What gives the buffers in a slot, by place and size; copies of them where the caller holds so many slots that shared
-        memory would grow.
+        """Returns a function that gives buffers in a slot, by offset and size. It copies them if the caller holds so many slots
+        that shared memory would grow.
         """
         owner: Any = np.frombuffer(self._slots[number], np.uint8)
         room = memoryview(owner)

@@ -1,7 +1,7 @@
 """The process that analyzes a capture for another one: packets in, decided exchanges out.
 
-In: one end of a socket, over which a `ReadOrder` comes. Out: `Step`s over it. Law: the steps are those of a pass in
-the process that wants them; it ends when the other end of the socket does, at the next packets at the latest.
+In: one end of a socket, over which a `ReadOrder` comes. Out: `Step`s over it. Law: the steps are those of a pass in the
+requesting process. The worker ends when the other end of the socket is closed, at the latest with the next packets.
 """
 
 import os
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from kcap.capture_pass import CapturePass
 
 EVERY_SECONDS: Final = 0.1
-"""Between two steps without rows, which say how far it is."""
+"""Time between two steps without rows, which report progress, seconds."""
 
 
 class Worker:
@@ -34,15 +34,15 @@ class Worker:
         self._pages = PageRelease()
 
     def run(self, order: ReadOrder) -> None:
-        """Reads to the end; what stops it is sent. Raises EOFError or OSError where the other process is gone."""
+        """Reads to the end, and sends the error that stops it. Raises EOFError or OSError if the other process is gone."""
         try:
             reading = opened(order)
         except Exception as error:  # noqa: BLE001 - it is raised in the other process
             self._sender.send(Step(error=error))
             return
         reading.analyzer.bodies.shared = self._sender.arena
-        reading.analyzer.weirds_most = sys.maxsize  # the other process, which has all of them, bounds them
-        reading.analyzer.take_sightings()  # the other process saw the same when it opened the files
+        reading.analyzer.weirds_most = sys.maxsize  # the other process bounds them, because it has all of them
+        reading.analyzer.take_sightings()  # the other process has seen the same when it opened the files
         self._steps, self._reading = Steps(reading), reading
         packets = reading.files.batches
         reading.files.batches = lambda: self._noted(packets())  # type: ignore[method-assign]
@@ -65,7 +65,7 @@ class Worker:
             self._send(self._steps.step(batch, over=batch is None))
             if batch is None:
                 return
-            del batch  # its bodies need not stay while the next one is gathered
+            del batch  # the batch need not remain while the next one is gathered
 
     def _noted(self, batches: Iterator[PacketBatch]) -> Iterator[PacketBatch]:
         for packets in batches:
@@ -73,7 +73,7 @@ class Worker:
             yield packets
 
     def _look(self) -> None:
-        """Called after each piece of the capture: whether anybody is there, and how far it is."""
+        """Called after each piece of the capture: checks whether the other process still exists, and reports progress to it."""
         self._sender.listen()
         self._pages.step()
         reading = self._reading
@@ -82,7 +82,7 @@ class Worker:
             self._send(self._steps.step())
 
     def _has_time(self) -> bool:
-        """Whether this process projects the bodies of a batch: that is done by whichever would wait else."""
+        """Whether this process projects the bodies of a batch. The process that would otherwise wait does so."""
         self._sender.listen()
         return self._sender.waits_more
 
@@ -92,7 +92,7 @@ class Worker:
 
 
 def opened(order: ReadOrder) -> "CapturePass":
-    """The pass of an order. Raises CaptureError where nothing can be read."""
+    """Opens the pass of an order. Raises CaptureError if nothing can be read."""
     from kcap.capture_pass import CapturePass
 
     if order.options.secrets is not None:
@@ -110,21 +110,21 @@ def opened(order: ReadOrder) -> "CapturePass":
 
 
 def main(words: Sequence[str]) -> None:
-    """The process from its command line: the number of its end of the socket."""
+    """Runs the process. `words` is its command line: the number of its end of the socket."""
     start_quickly()
     sender = Sender(socket.socket(fileno=int(words[0])))
     prepare()
     try:
         Worker(sender).run(sender.order())
-        while True:  # a socket that is closed with unread bytes in it loses what was sent last
+        while True:  # a socket that is closed with unread bytes loses what was sent last
             sender.listen(wait=True)
     except (EOFError, BrokenPipeError, ConnectionResetError):
         pass  # the other process is gone
-    os._exit(0)  # nothing is left to be done, and to take down modules takes longer than to end
+    os._exit(0)  # nothing is left to do, and taking down modules takes longer than ending the process
 
 
 def prepare() -> None:
-    """Imports what a reading needs, while the other process does the same."""
+    """Imports modules that a pass needs, while the other process does the same."""
     import kcap.capture_pass
     from kcap import kernels
 

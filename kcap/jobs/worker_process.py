@@ -1,7 +1,7 @@
-"""The other process of a reading, seen from the one that wants its rows: started, received from, ended.
+"""The worker process as seen by the process that needs its rows: it is started, its steps are received, and it is ended.
 
-In: a `ReadOrder`. Out: `Step`s. Law: the process is gone when it is closed, and when this process ends in whatever way; Ctrl-C
-on the terminal does not reach it, so that this process alone decides.
+In: a `ReadOrder`. Out: `Step`s. Law: the worker is gone when it is closed, and when this process ends in any way. Ctrl-C in the
+terminal does not reach it, so that only this process decides.
 """
 
 import atexit
@@ -25,18 +25,20 @@ if TYPE_CHECKING:
     from kcap.jobs.transport import Receiver
 
 START: Final = "import sys; sys.path.insert(0, sys.argv[1]); from kcap.jobs.worker import main; main(sys.argv[2:])"
-"""Not `-m`: what is sent must be of the same modules at both ends. -P: the user's folder is no place for modules."""
+"""`-m` is not used, because objects that are sent must be of the same modules at both ends. -P: the user's folder is no place
+for modules.
+"""
 ROOT: Final = Path(__file__).parents[2]
 END_SECONDS: Final = 2.0
-"""What a process that closed its socket may take to end."""
+"""Time that a process that closed its socket may take to end, seconds."""
 
 
 class WorkerProcess:
     """A process that waits for its order, or reads."""
 
     def __init__(self) -> None:
-        """Raises OSError where no process can be started."""
-        # Python tries the folder for temporary files out, once, with a file of its own that an interrupt would leave behind.
+        """Raises OSError if no process can be started."""
+        # Python tests the folder for temporary files once, with a file of its own that an interrupt would leave behind.
         tempfile.gettempdir()
         mine, theirs = socket.socketpair()
         with theirs:
@@ -52,22 +54,22 @@ class WorkerProcess:
 
     @cached_property
     def _receiver(self) -> "Receiver":
-        """The end of the line; what it needs is imported while the process starts."""
+        """The end of the socket for receiving. The modules that it needs are imported while the process starts."""
         from kcap.jobs.transport import Receiver
 
         return Receiver(self._line)
 
     @property
     def pid(self) -> int:
-        """Number of the process."""
+        """The process id."""
         return self._process.pid
 
     def order(self, order: "ReadOrder") -> None:
-        with suppress(BrokenPipeError, ConnectionResetError):  # `receive` says what became of it
+        with suppress(BrokenPipeError, ConnectionResetError):  # `receive` reports what became of the process
             self._receiver.order(order)
 
     def receive(self) -> "Step":
-        """The next step. Raises CaptureError where the process has ended, and what stopped it."""
+        """The next step. Raises CaptureError if the process has ended, or the error that stopped it."""
         try:
             step: Step = self._receiver.receive()
         except (EOFError, ConnectionResetError, BrokenPipeError):
@@ -84,7 +86,7 @@ class WorkerProcess:
         return f"was killed ({signal.Signals(-code).name})" if code < 0 else f"ended early (exit code {code})"
 
     def close(self) -> None:
-        """Kills the process, whatever it does; once more changes nothing."""
+        """Kills the process, whatever it is doing. Further calls have no effect."""
         self._line.close()
         if self._process.poll() is None:
             self._process.kill()
@@ -92,7 +94,7 @@ class WorkerProcess:
 
 
 class _Waiting:
-    """A process that was started before anybody knew what it will read: it imports its modules meanwhile."""
+    """A process that was started before it is known what it will read. It imports its modules in that time."""
 
     def __init__(self) -> None:
         self.process: WorkerProcess | None = None
@@ -103,8 +105,8 @@ _waiting = _Waiting()
 
 
 def expect(paths: Sequence[str]) -> None:
-    """Starts a process for the next reading, which will be one of these files; none for saved tables, which have no packets.
-    Where none can be started, the reading does without.
+    """Starts a process for the next pass, which will read one of these files; none for saved tables, which have no packets. If
+    no process can be started, the pass works without one.
     """
     if _waiting.process is not None and _waiting.owner == os.getpid():
         return
@@ -115,7 +117,7 @@ def expect(paths: Sequence[str]) -> None:
 
 
 def take() -> WorkerProcess | None:
-    """The process that waits, or a new one; None where none can be started."""
+    """The process that waits, or a new one; None if none can be started."""
     if _waiting.process is None or _waiting.owner != os.getpid():
         try:
             return WorkerProcess()

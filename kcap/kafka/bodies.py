@@ -1,7 +1,8 @@
 """Collects the bodies of frames, a batch at a time.
 
-In: byte ranges with the program that reads them. Out: a `BodyBatch` when the batch closes. A request whose exchange is decided
-in a later batch retains its projected values; a response that waits for its request has its bytes until their batch is known.
+In: byte ranges with the program that reads them. Out: a `BodyBatch` when the batch closes. If the exchange of a request is
+decided in a later batch, the request's projected values are carried to it. The bytes of a response that waits for its request
+are stored until it is known to which batch they belong.
 """
 
 from collections.abc import Callable, Iterable
@@ -33,36 +34,36 @@ class BodyCollector:
         self.ends: list[int] = []
         self.programs: list[int] = []
         self.owners: list[PendingExchange | PendingResponse] = []
-        """The owner of each slot; the slot is free once the owner's `slot` changes."""
+        """The owner of each slot; the slot is freed when the owner's `slot` changes."""
         self.carried: dict[int, BodyValues] = {}
         self.waiting: WaitingBodies | None = None
-        """Carried bodies of the fast path, but for those in `carried`."""
+        """Carried bodies of the fast path, except those in `carried`."""
         self.keep = False
-        """Bodies of outstanding requests retain their bytes from batch to batch."""
+        """Whether bodies of outstanding requests retain their bytes from batch to batch."""
         self.records = False
-        """So do the records in large bodies."""
+        """Whether the records in large bodies are retained too."""
         self.partitions = False
-        """Bodies are projected with their partitions."""
+        """Whether bodies are projected with their partitions."""
         self.large_bytes = 0
         """Bytes of the large frames that ended in this batch."""
         self.topic_bytes = self.fresh_topics = 0
-        """Memory of the topics of all carried bodies; how many those of this batch have."""
+        """Memory of the topics of all carried bodies; number of topics that were added in this batch."""
         self.early_bytes = 0
         """Memory of the responses of all connections that wait for their requests."""
         self.outstanding = 0
-        """Requests that wait on the reference path, of the connections that have many."""
+        """Number of requests that wait on the reference path, for the connections that have many."""
         self.gathered_bytes = 0
-        """Memory of the unfinished frames of all framers, of those that hold much."""
+        """Memory of the incomplete frames of all framers that hold much."""
         self.searched_bytes = 0
         """Stream bytes that the resyncs of all framers hold."""
         self.shared: Callable[[int], Any] | None = None
-        """Makes arenas of some size that another process sees, which projects the batches (`kcap.kafka.deferred_bodies`); None
-        where this one does."""
+        """Makes arenas of a given size that are shared with another process, which projects the batches
+        (`kcap.kafka.deferred_bodies`). None if this process projects them."""
         self._settled: set[int] = set()
         self._next_carried = NO_BODY - 1
 
     def retain(self, *, records: bool, partitions: bool = False) -> None:
-        """Retains bodies from now on; the `records` in large ones too. `partitions` are projected with them."""
+        """Retains bodies from now on; with `records`, also those in large ones. `partitions`: these are projected too."""
         self.keep = True
         self.records |= records
         self.partitions |= partitions
@@ -78,7 +79,8 @@ class BodyCollector:
         return len(self.starts) - 1
 
     def settle_response(self, response: PendingResponse, api_key: int, api_version: int) -> int:
-        """The exchange of a response is decided, which gives its body a program; returns the slot and frees it of its owner."""
+        """The exchange of a response is decided, and so is the body's program. Returns the slot and clears it in the
+        response."""
         body = response.body
         slot = self.forget_response(response)
         if body is not None:
@@ -91,14 +93,14 @@ class BodyCollector:
         return slot
 
     def forget_response(self, response: PendingResponse) -> int:
-        """No exchange waits for the response any more; returns the slot and frees it of its owner."""
+        """No exchange waits for the response any more. Returns the slot and clears it in the response."""
         slot, response.slot, response.body = response.slot, NO_BODY, None
         if slot < NO_BODY:
             self._settled.add(slot)
         return slot
 
     def requested_bytes(self, slot: int) -> int | None:
-        """The max_bytes of an outstanding fetch request; None where its version has none or its bytes are not here."""
+        """The max_bytes of an outstanding fetch request; None if its version has no such field or its bytes are not here."""
         if slot >= 0 and self.programs[slot] >= 0:
             projection = project(self.arena, [self.starts[slot]], [self.ends[slot]], [self.programs[slot]], engine="plain")
             return projection.column("max_bytes")[0]
@@ -108,14 +110,14 @@ class BodyCollector:
         return values.values[slots.SLOT["max_bytes"]]
 
     def bytes_of(self, slot: int) -> bytes:
-        """The bytes of an outstanding request's body; empty where they were not retained."""
+        """The bytes of an outstanding request's body; empty if they were not retained."""
         if slot >= 0:
             return bytes(self.arena[self.starts[slot] : self.ends[slot]])
         values = self.carried.get(slot)
         return b"" if values is None else values.data
 
     def settle(self, exchange: PendingExchange) -> int:
-        """The exchange is decided; returns the slot of its request and frees it of its owner."""
+        """The exchange is decided. Returns the slot of its request and clears it in the exchange."""
         slot = exchange.request_slot
         if slot != NO_BODY:
             exchange.request_slot = NO_BODY
@@ -124,12 +126,12 @@ class BodyCollector:
         return slot
 
     def leave_out(self, slots: Iterable[int]) -> None:
-        """Leaves these bodies of decided exchanges out of the projection."""
+        """Excludes these bodies of decided exchanges from the projection."""
         for slot in slots:
             self.programs[slot] = UNKNOWN
 
     def projected(self) -> "BodyBatch | DeferredBodies":
-        """The open batch, projected."""
+        """The open batch, projected, or to be projected by another process."""
         spans = self.arena, self.starts, self.ends, self.programs
         if self.shared is not None:
             from kcap.kafka.deferred_bodies import DeferredBodies
@@ -138,11 +140,11 @@ class BodyCollector:
         return projected(*spans, self.carried, compiled=False, partitions=self.partitions)
 
     def settle_carried(self, slots: Iterable[int]) -> None:
-        """Frees carried bodies whose values rows of the fast path took."""
+        """Frees carried bodies whose values were taken by rows of the fast path."""
         self._settled.update(slots)
 
     def next_slots(self, count: int) -> int:
-        """Slots for carried bodies: the first, which is the lowest one."""
+        """Reserves `count` slots for carried bodies; returns the lowest one."""
         self._next_carried -= count
         return self._next_carried + 1
 
@@ -157,12 +159,12 @@ class BodyCollector:
         return slot
 
     def carry_large(self, reader: Resumable, size: int, excerpts: Pieces) -> int:
-        """Carries the values of a large frame of which `size` bytes came, and its excerpts; returns their slot."""
+        """Carries the values and excerpts of a large frame, of which `size` bytes were received; returns their slot."""
         self.large_bytes += size
         return self.carry(values_of(reader, excerpts))
 
     def close(self, batch: "BodyBatch | DeferredBodies | None" = None) -> Any:
-        """Projects the batch, unless the fast path projected it with its own bodies, and starts the next one."""
+        """Closes the batch, which is projected unless the fast path did so with its own bodies, and starts the next one."""
         of_fast_path = batch is not None
         batch = batch or self.projected()
         batch = replace(batch, keep=self.keep, waiting=self.waiting)

@@ -1,7 +1,7 @@
 """The bodies of a batch in one buffer, projected.
 
-In: byte ranges with the program that reads them. Out: the values of each body, by slot. Law: both engines give the same values;
-a body that does not read as it should is in `unread`, and raises nothing.
+In: byte ranges with the program that reads them. Out: the values of each body, by slot. Law: both engines give the same values.
+A body that cannot be read is in `unread`, and raises no exception.
 """
 
 from bisect import bisect_left, bisect_right
@@ -26,33 +26,33 @@ if TYPE_CHECKING:
     from kcap.kafka.waiting_bodies import WaitingBodies
 
 Spans = Sequence[Sequence[int]]
-"""Of one message's entries in a side buffer of the projection: the columns behind the first."""
+"""Columns of one message's entries in a side buffer of the projection, without the first column."""
 
 
 @dataclass(frozen=True, slots=True)
 class BodyBatch:
-    """A closed batch. A slot from 0 on is body `dense[slot]` of the projection, or none; one below NO_BODY is in `carried`
-    or `waiting`."""
+    """A closed batch. A slot from 0 on is body `dense[slot]` of the projection, or none; others are in `carried` or
+    `waiting`."""
 
     arena: Buffer
     starts: Sequence[int]
     ends: Sequence[int]
     dense: Sequence[int]
-    """Slot -> message of the projection, -1 for a body that no program reads."""
+    """Slot -> message of the projection; -1 for a body that no program reads."""
     projection: Projection
     carried: dict[int, BodyValues]
     keep: bool = False
-    """Carried bodies retain their bytes."""
+    """Whether carried bodies retain their bytes."""
     partitioned: bool = False
-    """The projection has the partitions of all its messages, but for Metadata's."""
+    """Whether the projection has the partitions of all its messages except Metadata."""
     room: Any = None
-    """The bytes of the arena and free ones behind them, as numpy's uint8[n], where there are any. What is put there stays until
-    something else is."""
+    """The bytes of the arena, followed by free ones, as numpy uint8[n], if there is such a buffer. Data that is written there
+    stays until other data is."""
     waiting: "WaitingBodies | None" = None
     """Bodies that earlier batches of the fast path carried; none of them is damaged."""
 
     def unread(self) -> dict[int, str]:
-        """Slots of truncated and malformed bodies, each with which of the two it is."""
+        """Slots of truncated and malformed bodies, with the word for which of the two it is."""
         status = self.projection.status
         found = {at: WORDS[int(status[at])] for at in positions(status, WORDS)} | self.projection.faults
         slots_of = {int(self.dense[slot]): slot for slot in positions(self.dense, found)} if found else {}
@@ -60,7 +60,7 @@ class BodyBatch:
         return {slots_of[at]: word for at, word in found.items()} | carried
 
     def values(self, slot: int) -> BodyValues | None:
-        """All projected values of one body; None where no program read it."""
+        """All projected values of one body; None if no program read it."""
         if slot < NO_BODY:
             return carried_values(self.carried, self.waiting, slot)
         at = int(self.dense[slot]) if slot >= 0 else -1
@@ -75,7 +75,7 @@ class BodyBatch:
         return self._values(at, status, mask, tuple(row), topics, wrapped, int(self.starts[slot]), int(self.ends[slot]))
 
     def several(self, wanted: Any) -> "Iterator[BodyValues | None]":
-        """`values` of some slots from 0 on, of a batch that was projected by the compiled engine."""
+        """Yields `values` of slots from 0 on, for a batch that the compiled engine projected."""
         projection: Any = self.projection
         if not len(wanted) or not len(projection.status):  # no program read any of them
             return iter([None] * len(wanted))
@@ -89,15 +89,14 @@ class BodyBatch:
     def _values(
         self, at: int, status: int, mask: int, row: tuple[int, ...], topics: Spans, wrapped: Spans, start: int, end: int
     ) -> BodyValues:  # fmt: skip
-        """Message `at` of the projection, whose body is `arena[start:end]`, with its status, mask and numbers, the spans of
-        its topics and of its wrapped messages.
-        """
+        """Values of message `at` of the projection, whose body is `arena[start:end]`, from its status, mask, numbers, and the
+        spans of its topics and of its wrapped messages."""
         arena, fault = self.arena, self.projection.faults.get(at)
         try:
-            if len(wrapped[0]):  # their records are none of those that the projection counts
+            if len(wrapped[0]):  # the projection does not count the records inside them
                 count = row[slots.RECORD_COUNT] + in_wrapped(arena, zip(*wrapped), end)
                 row = *row[: slots.RECORD_COUNT], count, *row[slots.RECORD_COUNT + 1 :]
-        except Exception as error:  # noqa: BLE001 - what else the message says stays
+        except Exception as error:  # noqa: BLE001 - the other values of the message remain valid
             fault, status = fault_of(error), MALFORMED
         texts = NO_TEXTS
         if mask >> TEXTS and max(row[TEXTS::2]) >= 0:
@@ -106,27 +105,27 @@ class BodyBatch:
         return BodyValues(status, mask, row, texts, topics_of(arena, *topics), data, fault)
 
     def token(self, slot: int) -> BodyValues | None:
-        """A raw SASL token, which no program reads; None where it is too large to retain."""
+        """A raw SASL token, which no program reads; None if it was too large to retain."""
         data = bytes(self.arena[self.starts[slot] : self.ends[slot]])
         nothing = (0,) * slots.WIDTH, NO_TEXTS, NO_TOPICS
         return BodyValues(UNKNOWN, 0, *nothing, data) if len(data) <= OVERTAKEN_BODY_BYTES else None
 
 
 def carried_values(carried: dict[int, BodyValues], waiting: "WaitingBodies | None", slot: int) -> BodyValues | None:
-    """The values of a carried body; None where it is in neither table."""
+    """The values of a carried body; None if it is in neither table."""
     found = carried.get(slot)
     return waiting.values(slot) if found is None and waiting is not None else found
 
 
 def positions(values: Sequence[int], wanted: Collection[int]) -> list[int]:
-    """Where a column has one of some values."""
+    """Positions at which a column has one of the wanted values."""
     if isinstance(values, list):
         some = frozenset(wanted)
         return [at for at, value in enumerate(values) if value in some]
     import numpy as np
 
     column = np.asarray(values)
-    few = len(wanted) <= len(WORDS)  # `isin` sorts the column
+    few = len(wanted) <= len(WORDS)  # `isin` would sort the column
     nowhere = np.zeros(len(column), np.bool_)
     found = reduce(or_, (column == value for value in wanted), nowhere) if few else np.isin(column, list(wanted))
     places: list[int] = found.nonzero()[0].tolist()
@@ -134,7 +133,7 @@ def positions(values: Sequence[int], wanted: Collection[int]) -> list[int]:
 
 
 def _spans(columns: Any, at: Any) -> Iterator[Spans]:
-    """What a table of entries, ordered by message, has of each of these messages."""
+    """Yields, for each of these messages, its entries in a table that is ordered by message."""
     messages, *parts = columns
     first, counts = (found.tolist() for found in entries_of(messages, at))
     none = [()] * len(parts)
@@ -153,9 +152,9 @@ def projected(
     partitions: bool = False,
     room: Any = None,
 ) -> BodyBatch:
-    """Bodies in one buffer, projected; UNKNOWN for bodies that no program reads. With `compiled` the numbers are arrays, else
-    lists. `partitions`: with their partitions, unless these are very many. `room`: as of `BodyBatch`.
-    """
+    """Projects bodies in one buffer; `programs` has UNKNOWN for bodies that no program reads. With `compiled`, the numbers are
+    arrays, otherwise lists. With `partitions`, partitions are projected unless there are very many. `room` is that of
+    `BodyBatch`."""
     dense: Any
     spans: tuple[Any, ...]
     if compiled:
@@ -177,14 +176,14 @@ def projected(
 
 
 def _with_partitions(arena: Buffer, spans: tuple[Any, ...], engine: Engine) -> Projection | None:
-    """The projection with all partitions; None where there are too many. `spans`: starts, ends and programs."""
+    """The projection with all partitions; None if there are too many. `spans`: starts, ends and programs."""
     starts, ends, programs = spans
     every: Any = list(map(with_partitions, programs)) if isinstance(programs, list) else mapped(programs, with_partitions)
     return project_some(arena, starts, ends, every, PARTITIONS_PROJECTED_MAX, engine=engine)
 
 
 def mapped(numbers: Any, make: Callable[[int], int]) -> Any:
-    """What a function gives for each of an array of small numbers from 0 on, called once for each different one."""
+    """Applies a function to an array of small numbers from 0 on, calling it once for each distinct number."""
     import numpy as np
 
     made = np.zeros(numbers.max(initial=-1) + 1, np.int64)

@@ -1,7 +1,7 @@
 """The topics of one body, in hardly more bytes than they have on the wire.
 
-In: their spans in the projection of the body. Out: a value that needs no buffer. Law: up to TOPICS_CARRIED_BYTES of a capture's
-outstanding requests, rows list the same topics wherever batches end.
+In: their spans in the projection of the body. Out: a value that needs no buffer. Law: as long as the topics of a capture's
+outstanding requests take at most TOPICS_CARRIED_BYTES, rows list the same topics wherever batches end.
 """
 
 from array import array
@@ -13,7 +13,7 @@ from kcap.model import Buffer
 
 ID_BYTES: Final = 16
 NO_ID: Final = bytes(ID_BYTES)
-"""Kafka's zero uuid: no id."""
+"""Kafka's zero uuid, which means that there is no id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,18 +21,18 @@ class BodyTopics:
     """Topics in wire order."""
 
     names: bytes = b""
-    """The names, one behind the other."""
+    """The names, concatenated."""
     sizes: "array[int]" = field(default_factory=lambda: array("i"))
-    """Bytes of each name; -1 for none."""
+    """Bytes of each name; -1 if there is none."""
     ids: bytes = b""
-    """The id of each, NO_ID for none; empty where none has one."""
+    """The id of each, NO_ID if there is none; empty if no topic has an id."""
 
     def __len__(self) -> int:
         return len(self.sizes)
 
     @property
     def bytes_held(self) -> int:
-        """Memory that they take."""
+        """Memory that the topics take, bytes."""
         return len(self.names) + len(self.ids) + self.sizes.itemsize * len(self.sizes)
 
 
@@ -40,7 +40,7 @@ NO_TOPICS: Final = BodyTopics()
 
 
 def topics_of(arena: Buffer, starts: Sequence[int], ends: Sequence[int], ids: Sequence[int]) -> BodyTopics:
-    """Topics whose names and ids have these spans; the start is -1 where there is none."""
+    """Makes topics from the spans of their names and ids; a start of -1 means that there is none."""
     if not len(starts):
         return NO_TOPICS
     names = b"".join([arena[low:high] for low, high in zip(starts, ends) if low >= 0])

@@ -1,7 +1,7 @@
-"""What is known of one body: the values that a projection has of it, or a reader to which it was fed as it passed.
+"""The values of one body, from a projection or from a reader that got the frame piece by piece.
 
 In: numbers and spans of a projection; bytes of a large frame, piece by piece. Out: `BodyValues`, which need no buffer. Law: a
-body that was fed in pieces has the values of the same body in one buffer.
+body that was read in pieces has the values of the same body in one buffer.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,21 +17,21 @@ from kcap.model import Buffer
 
 REQUEST, RESPONSE = 0, 1
 UNKNOWN = -1
-"""No program: of a response until its request is found, or of a version that no release has."""
+"""No program: for a response until its request is found, and for a version that no release has."""
 
 WORDS = {SHORT: "out of bytes", MALFORMED: "malformed"}
 
 TEXTS: Final = len(slots.SLOTS)
-"""Place of the first text's span in a row of values."""
+"""Index of the first text's span in a row of values."""
 _SPAN: Final = 3
-"""Numbers of an entry of `State.wrapped`."""
+"""Numbers per entry of `State.wrapped`."""
 NO_TEXTS: Final[tuple[bytes | None, ...]] = (None,) * len(slots.TEXTS)
 Pieces = tuple[tuple[int, bytes], ...]
-"""(place, bytes) of what is known of a body, and behind it its size with no bytes; empty where nothing is."""
+"""(offset, bytes) of the known parts of a body, and at the end its size with no bytes; empty if nothing is known."""
 
 
 class BodyValues(NamedTuple):
-    """The projection of one body; a tuple, since each request that waits for a later batch has one."""
+    """The projection of one body. It is a tuple because there is one for each request that waits for a later batch."""
 
     status: int
     mask: int
@@ -39,51 +39,50 @@ class BodyValues(NamedTuple):
     texts: tuple[bytes | None, ...]
     topics: BodyTopics
     data: bytes = b""
-    """The body's bytes, where bodies are retained."""
+    """The body's bytes, if bodies are retained."""
     fault: Fault | None = None
-    """The failure of the projection on this body."""
+    """The failure of kcap's code in the projection of this body."""
     excerpts: Pieces = ()
-    """Of a large body, where bodies are retained: all that is no record."""
+    """All of a large body except its records, if bodies are retained."""
     cut: bool = False
-    """It has topics which are not kept, since too many waited with it."""
+    """Whether its topics were discarded, because too many were waiting at that time."""
     passed: bool = False
-    """The frame was read as it passed: there are more bytes than `data` and `excerpts` have."""
+    """Whether the frame was read piece by piece, so that it has more bytes than `data` and `excerpts`."""
 
 
 def entries_of(owners: Any, messages: Any) -> tuple[Any, Any]:
-    """Where the entries of these messages begin in a table that is ordered by message, and how many each has."""
+    """Returns where the entries of these messages begin in a table that is ordered by message, and their numbers."""
     import numpy as np
 
     owners = np.asarray(owners)
-    wanted = messages.astype(owners.dtype)  # or all owners would be converted
+    wanted = messages.astype(owners.dtype)  # otherwise all owners would be converted
     first = owners.searchsorted(wanted)
     return first, owners.searchsorted(wanted, "right") - first
 
 
 def places_of(first: Any, counts: Any) -> Any:
-    """The places of runs of entries, from where each begins and how many it has."""
+    """Returns the indexes of runs of entries, given where each run begins and how many entries it has."""
     import numpy as np
 
     return np.repeat(first - counts.cumsum() + counts, counts) + np.arange(counts.sum())
 
 
 def in_wrapped(data: Buffer, spans: Iterable[Sequence[int]], end: int) -> int:
-    """Records of these compressed messages of magic 0 and 1, whose body ends at `end`."""
-    from kcap.records.record_sets import count_wrapped  # hardly a capture has them, and its modules take time to import
+    """Counts the records in these compressed messages of magic 0 and 1, whose body ends at `end`."""
+    from kcap.records.record_sets import count_wrapped  # few captures have such messages, and the import takes time
 
     return sum(count_wrapped(data, low, high, end) for low, high in spans)
 
 
 def piece_of(arena: Buffer, start: int, end: int) -> bytes | None:
-    """A text of a body; None for an absent one, whose span begins below 0."""
+    """Returns the bytes of a text of a body; None for an absent text, whose span begins below 0."""
     return None if start < 0 else bytes(arena[start:end])
 
 
 def resumed(index: int, head: bytearray, low: int, *, counted: bool, light: bool) -> Resumable | None:
-    """The resumable reader of a frame's body, fed with `head[low:]`; None without a program. `counted`: with the records in
-    compressed messages of magic 0 and 1; `light`: none where it holds more than half of the first bytes, for then it would do
-    so to the end.
-    """
+    """Makes a resumable reader of a frame's body and feeds `head[low:]` to it; None without a program. With `counted`, it
+    counts the records in compressed messages of magic 0 and 1. With `light`, it returns None if the reader holds more than half
+    of the first bytes, since it would then hold as much to the end."""
     if index < 0:
         return None
     reader = Resumable(index)
@@ -97,18 +96,16 @@ def resumed(index: int, head: bytearray, low: int, *, counted: bool, light: bool
 
 
 def fed(reader: Resumable, data: Buffer) -> None:
-    """Feeds a reader; what it holds stays small but for a compressed message of magic 0 or 1, whose records are counted once it
-    has passed.
-    """
+    """Feeds a reader. It holds little, except for a compressed message of magic 0 or 1, which it counts once it is complete."""
     reader.feed(data)
     if reader.whole is None:
-        del reader.state.wrapped[_SPAN:]  # that there is one is enough
+        del reader.state.wrapped[_SPAN:]  # it is enough to know that there is one
     else:
         _count_passed(reader, reader.whole)
 
 
 def _count_passed(reader: Resumable, data: bytearray) -> None:
-    """Counts the records in compressed messages that have passed, and lets their bytes go."""
+    """Counts the records in compressed messages that are complete, and releases their bytes."""
     spans, shift, counted = reader.state.wrapped, reader.shift, 0
     passed = shift + len(data)
     while counted < len(spans) and spans[counted + 2] <= passed:
@@ -116,7 +113,7 @@ def _count_passed(reader: Resumable, data: bytearray) -> None:
         counted += _SPAN
         try:
             reader.counted += in_wrapped(data, [(low, high)], len(data))
-        except Exception as error:  # noqa: BLE001 - what else the message says stays
+        except Exception as error:  # noqa: BLE001 - the other values of the message remain valid
             reader.fault = fault_of(error)
     del spans[:counted]
     reader.shift = min(spans[1] if spans else passed, reader.read if reader.state.status == SHORT else passed)
@@ -124,9 +121,8 @@ def _count_passed(reader: Resumable, data: bytearray) -> None:
 
 
 def values_of(reader: Resumable, excerpts: Pieces = ()) -> BodyValues:
-    """The values of a body that was read as it passed, and its excerpts. Where compressed messages of magic 0 and 1 were not
-    stored, their records cannot be counted, so the number of its records is then null.
-    """
+    """Returns the values and excerpts of a body that was read piece by piece. If compressed messages of magic 0 and 1 were not
+    stored, their records cannot be counted, and the number of records is null."""
     found, kept = reader.result(), reader.kept
     if reader.whole is not None:
         _count_passed(reader, reader.whole)

@@ -1,7 +1,7 @@
 """Carries bodies of the fast path whose requests wait for a later batch.
 
-In: a closed batch, and slots of it. Out: the slots that their bodies have from now on. Law: the values of a carried body are
-those that it had in its own batch.
+In: a closed batch, and slots of it. Out: the new slots of their bodies. Law: a carried body has the values that it had in its
+own batch.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 
 def carried(bodies: BodyCollector, batch: BodyBatch | DeferredBodies, wanted: "Int64s") -> "Int64s":
-    """Carries bodies of a batch of the fast path that was closed, by their slots; the slots that they have from now on, UNKNOWN
-    for those that no program reads.
+    """Carries bodies of a closed batch of the fast path, given by slot. Returns their new slots, UNKNOWN for bodies that no
+    program reads.
     """
     found = np.full(len(wanted), UNKNOWN)
     if not len(wanted):
@@ -49,7 +49,7 @@ def carried(bodies: BodyCollector, batch: BodyBatch | DeferredBodies, wanted: "I
 
 
 def _alike(bodies: BodyCollector, batch: BodyBatch, wanted: "Int64s", at: "Int64s") -> Any:
-    """Which of these bodies, messages `at` of the projection, are carried as columns."""
+    """Selects which of these bodies, messages `at` of the projection, are carried as columns."""
     projection: Any = batch.projection
     alike = at >= 0
     before = 0 if bodies.waiting is None else len(bodies.waiting)

@@ -1,8 +1,8 @@
-"""One connection above TCP: recognises what it speaks, and holds its two framers and its pairing.
+"""One connection above TCP: recognises its protocol, and holds its two framers and its pairing.
 
 In: the bytes of both streams of a `Connection`. Out: rows to the `Collector`. Each phase (`PHASES`) is a pair of sinks on the
 streams: `Waiting` (not recognised yet), framers (Kafka), `TlsSink` (TLS), `Opaque` (anything else: bytes are counted, never
-guessed at).
+interpreted).
 """
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
@@ -37,44 +37,44 @@ IDENTIFYING_REQUESTS: Final = (api_key("ApiVersions"), api_key("SaslHandshake"))
 
 
 class PassedOver(NamedTuple):
-    """An outstanding request that a later one overtook: its response came first."""
+    """An outstanding request that a later one overtook: the later one's response came first."""
 
     row: int
-    """Number of the reference path's rows before it in the open batch."""
+    """Number of reference path rows before it in the open batch."""
     conversation: "Conversation"
     exchange: int
     api_key: int
     api_version: int
     body: bytes
-    """Empty where it was not retained."""
+    """Empty if it was not retained."""
 
 
 class Collector(Protocol):
-    """What all conversations of a capture share."""
+    """The state that all conversations of a capture share."""
 
     bodies: BodyCollector
     batch: int
-    """Number of the batch of rows that is open."""
+    """Number of the open batch of rows."""
     rows: list[tuple[Any, ...]]
     orders: list[int]
-    """For each row the order of the packet that decided it, by which rows of both paths are merged."""
+    """The order of the packet that decided each row of the reference path; rows of both paths are merged by it."""
     passed_over: list[PassedOver]
     """Identifying requests that were overtaken."""
     table: ConnectionTable
     secrets: Secrets
     """Secrets that decrypt TLS connections."""
     plaintext: "Listen | None"
-    """Called with each piece of plaintext."""
+    """Callback for each piece of plaintext."""
     infer_turns: bool
-    """Turns of TLS connections are inferred."""
+    """Whether turns of TLS connections are inferred."""
     unrecognised_bytes: int
-    """Memory of what all connections have buffered that are not recognised yet."""
+    """Memory that is buffered for all connections that are not recognised yet."""
 
     def identity(self, conversation: "Conversation") -> int:
-        """Index of the connection's constants in the batch of rows that is open."""
+        """Index of the connection's constants in the open batch of rows."""
 
     def decode_as(self, connection: Connection) -> bool | None:
-        """The user's setting for the connection: True Kafka, False not Kafka, None no setting."""
+        """The user's setting for the connection: True for Kafka, False for not Kafka, None for no setting."""
 
 
 Data = tuple[int, bytes, int, int, int, int, int, int]
@@ -93,7 +93,7 @@ class Waiting:
         """The contiguous bytes from the first one seen."""
         self.whole = True
         self.holed = False
-        """The stream's very first bytes are not in the capture."""
+        """Whether the stream's very first bytes are not in the capture."""
         self.count = 0
 
     def data(
@@ -136,7 +136,7 @@ class Opaque:
         self.count += length
 
     def gap(self, offset: int, length: int, time_ns: int) -> None:
-        """Ignored: the stream counts gaps."""
+        """Ignores the gap: the stream counts gaps."""
 
 
 class Conversation:
@@ -154,45 +154,43 @@ class Conversation:
         self.responses: ResponseFramer | None = None
         self.recognition_attempts = 0
         self.starting = False
-        """Whether streams deliver bytes that are recognised with those that follow."""
+        """Whether streams are delivering bytes that are only recognised together with those that follow."""
         self.identity_batch = -1
         self.identity_index = -1
         self.rows = 0
         self.failures = 0
         """Number of decoder failures on its bytes; after the first one bytes are only counted."""
         self.tls: Decryptor | None = None
-        """The decryptor of a TLS connection."""
+        """The decryptor of a TLS connection; None for others."""
         self.inner: Conversation | None = None
-        """The conversation over the plaintext of a TLS connection."""
+        """The conversation over the plaintext of a TLS connection; None for others."""
         self.fast_path_slot = -1
-        """Slot in the fast path, -1 outside. Inside, the arrays of the fast path are newer than this object and those it refers
-        to.
-        """
+        """Slot in the fast path, whose arrays are then newer than this object and all that it refers to; -1 outside."""
         self.fast_path_exits = 0
-        """How often it was exported from the fast path, each time soon after it was imported."""
+        """Number of times that it was exported from the fast path soon after it was imported."""
         self.fast_path_retry_at = 0
-        """Packets of the connection before it may be imported again."""
+        """Number of packets of the connection from which it may be imported again."""
         self.buffered: list[tuple[int, Data | tuple[int, int, int]]] = []
         """The buffered calls of both streams (stream index, arguments) before recognition."""
         self.held = 0
-        """Their memory."""
+        """Memory of these calls, bytes."""
         self.header: ProxyHeader | None = None
         """The PROXY protocol header that the client's stream begins with."""
         self.proxied = 0
-        """Its bytes, where what is behind it is read."""
+        """Size of that header in bytes, if the bytes after it are read."""
         for index, stream in enumerate(self.connection.streams):
             stream.sink = Waiting(self, index)
 
     @property
     def pairing(self) -> Pairing:
-        """What waits for a partner; made on first use, since most connections of a flood have none."""
+        """The requests and responses without a partner; made on first use, since most connections of a flood have none."""
         if self._pairing is None:
             self._pairing = Pairing(self.connection, self, self.collector.bodies)
         return self._pairing
 
     @property
     def untouched(self) -> bool:
-        """Whether no byte, hole or failure reached it, so that a new conversation is its equal."""
+        """Whether no byte, hole or failure reached it, so that it equals a new conversation."""
         first, second = (stream.sink for stream in self.connection.streams)
         return (
             self.phase == "empty"
@@ -205,21 +203,21 @@ class Conversation:
             and not (isinstance(second, Waiting) and second.holed)
         )
 
-    # -- what it is ---------------------------------------------------------------------------------------------------
+    # -- recognition --------------------------------------------------------------------------------------------------
     def hold(self, size: int) -> None:
-        """One more call is buffered, with so many bytes."""
+        """One more call is buffered, with `size` bytes."""
         self.held += size + CALL_BYTES
         self.collector.unrecognised_bytes += size + CALL_BYTES
 
     def _release(self) -> list[tuple[int, Data | tuple[int, int, int]]]:
-        """The buffered calls, which are buffered no more."""
+        """Returns the buffered calls and clears the buffers."""
         self.collector.unrecognised_bytes -= self.held
         buffered, self.buffered, self.held = self.buffered, [], 0
         return buffered
 
     @property
     def crowded(self) -> bool:
-        """Whether it has to be decided by what it brought, since connections hold too much."""
+        """Whether it has to be recognised from the bytes at hand, because all connections together buffer too much."""
         over = self.collector.unrecognised_bytes > limits.UNRECOGNISED_BYTES_MAX
         return over and self.held > limits.UNRECOGNISED_BYTES_LEAST
 
@@ -242,9 +240,9 @@ class Conversation:
             self.begin(verdict.client)
 
     def _start_streams(self) -> None:
-        """Has streams whose SYN was not captured begin with the bytes that they hold: while the other side sent as many as
-        recognition waits for, displaced packets came. A client that reads much sends few segments meanwhile.
-        """
+        """Makes streams whose SYN was not captured start with the bytes that they hold. The other side has sent as many bytes
+        as recognition waits for, so that displaced packets have arrived by now. A client that mostly reads sends few segments
+        in that time."""
         self.starting = True
         for stream in self.connection.streams:
             if not stream.started and stream.held:
@@ -282,7 +280,7 @@ class Conversation:
         return verdict
 
     def _pieces(self, index: int) -> list[bytearray]:
-        """The contiguous pieces of a stream's buffered bytes."""
+        """Returns the contiguous pieces of a stream's buffered bytes."""
         pieces, end = [bytearray()], -1
         for place, call in self.buffered:
             if place != index or len(call) != 8:
@@ -310,7 +308,7 @@ class Conversation:
         self._replay()
 
     def _proxied(self, header: ProxyHeader, within: bool) -> None:
-        """The client's stream begins with a PROXY protocol header; `within`: what is behind it is read."""
+        """Handles a PROXY protocol header at the beginning of the client's stream. `within`: the bytes after it are read."""
         connection = self.connection
         client = 0 if connection.client is connection.streams[0] else 1
         first = next(call for index, call in self.buffered if index == client and len(call) == 8)
@@ -350,7 +348,7 @@ class Conversation:
 
     def decrypt(self) -> "Decryptor":
         """Enters the phase `tls`: the streams go through a decryptor, and its plaintext is recognised like any connection."""
-        from kcap.kafka.decrypted import Decryptor, TlsSink  # most captures have no TLS, and it takes time to import
+        from kcap.kafka.decrypted import Decryptor, TlsSink  # most captures have no TLS, and the import takes time
 
         self.phase = "tls"
         if not self.proxied:
@@ -385,7 +383,7 @@ class Conversation:
         order = []
         for place, (index, call) in enumerate(buffered):
             if len(call) == 8:
-                newest[index] = max(newest[index], (call[5], call[6]))  # what waited for it comes with it
+                newest[index] = max(newest[index], (call[5], call[6]))  # bytes that waited for this call come with it
             order.append((*newest[index], place))
         for _, _, place in sorted(order):
             index, call = buffered[place]
@@ -402,12 +400,13 @@ class Conversation:
 
     @property
     def packets(self) -> int:
-        """Packets of both sides so far."""
+        """Number of packets of both sides so far."""
         first, second = self.tcp.streams
         return first.packets + second.packets
 
     def leaves_fast_path(self) -> None:
-        """It was exported: it stays outside for longer each time, unless it was inside for as long as it had been outside."""
+        """The connection left the fast path. It stays outside longer each time, unless it was inside for at least as long as it
+        had been outside before."""
         packets = self.packets
         if packets - self.fast_path_retry_at > limits.FAST_PATH_WAIT << self.fast_path_exits:
             self.fast_path_exits = 0
@@ -415,7 +414,7 @@ class Conversation:
         self.fast_path_exits = min(self.fast_path_exits + 1, limits.FAST_PATH_EXITS_MAX)
 
     def fail(self) -> None:
-        """Code below failed on this connection's bytes: rows so far stay, further bytes are only counted."""
+        """kcap's code failed on this connection's bytes. Its rows so far remain, and further bytes are only counted."""
         self.failures += 1
         self.fast_path_retry_at = NEVER
         self._release()
@@ -426,7 +425,7 @@ class Conversation:
 
     # -- the end ------------------------------------------------------------------------------------------------------
     def finish(self, time_ns: int) -> None:
-        """The connection is over: outstanding exchanges are decided."""
+        """The connection is over: decides outstanding exchanges."""
         if self.failures:
             self._finish_failed(time_ns)
             return
@@ -461,7 +460,8 @@ class Conversation:
         self.pairing.finish(reason, ended_ns, losing)
 
     def _finish_failed(self, time_ns: int) -> None:
-        """Counts bytes of no completed frame as skipped; outstanding requests become rows, once."""
+        """Ends a connection whose decoder failed: counts the bytes of incomplete frames as skipped, and, after the first
+        failure, makes a row of each outstanding request."""
         for framer in (self.requests, self.responses):
             if framer is not None:
                 if framer.search is not None:
@@ -472,9 +472,8 @@ class Conversation:
             self.pairing.finish("capture_end", time_ns, True)
 
     def release(self) -> None:
-        """The connection is over, or is stored in compact form: cuts what leads back, as `Stream.release`. What describes it
-        stays.
-        """
+        """Cuts references back to this object, as `Stream.release`, once the connection is over or stored in compact form. The
+        values that describe it remain."""
         self.connection.conversation = None
         for stream in self.connection.streams:
             stream.release()
@@ -495,7 +494,7 @@ class Conversation:
         decided_ns: int | None,
         flags: int,
     ) -> None:
-        """Makes a row of a decided exchange; its parts are `ROW`."""
+        """Makes a row of a decided exchange; its parts are listed in `ROW`."""
         connection, collector = self.connection, self.collector
         request = exchange.request or NO_FRAME
         bodies = collector.bodies
@@ -535,11 +534,11 @@ class Conversation:
         collector.rows.append(facts + request + response_frame)
 
     def left_out(self, response: PendingResponse) -> None:
-        """Lets go of a body that no row has."""
+        """Releases a body that no row refers to."""
         self.collector.bodies.forget_response(response)
 
     def passed_over(self, exchange: PendingExchange) -> None:
-        """Collects an identifying request that was overtaken: it concerns rows before its own."""
+        """Collects an identifying request that was overtaken, because it concerns rows before its own."""
         key, version = exchange.api_key, exchange.api_version
         if key is None or version is None or key not in IDENTIFYING_REQUESTS:
             return

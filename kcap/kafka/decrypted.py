@@ -1,8 +1,8 @@
 """The plaintext of a TLS connection as two streams, so that later stages treat it like a connection without TLS.
 
 In: the ordered bytes of both directions of a TLS connection. Out: the plaintext of application data to the sinks of a
-`DecryptedConnection`, each piece with the packet that carried its ciphertext. Law: offsets count plaintext; what could not be
-decrypted is a gap.
+`DecryptedConnection`, each piece with the packet that carried its ciphertext. Law: offsets count plaintext, and bytes that
+could not be decrypted are a gap.
 """
 
 from collections import deque
@@ -31,20 +31,20 @@ if TYPE_CHECKING:
     """Called with flow key, plaintext offset, plaintext, packet reference and file position."""
 
 UNSURE_GAP: Final = limits.FRAME_GATHERED_MAX
-"""Length of a gap of unknown length: longer than the rest of any frame, so that resync starts."""
+"""Length given to a gap of unknown length. It is longer than the rest of any frame, so that resync starts."""
 
 PIECE: Final = Struct("=4q")
-"""Plaintext start and end, stream start and end of a piece."""
+"""Layout of a piece: plaintext start and end, stream start and end."""
 KEPT_BYTES: Final = limits.REPEATS_KEPT * PIECE.size
 
 
 def position_of(span: "RecordSpan") -> int:
-    """Place of a span's packet in its file."""
+    """Returns the position in the file of a span's packet."""
     return span.piece.position
 
 
 class PlaintextProgress:
-    """How far the plaintext of one direction was delivered, and by which stream bytes."""
+    """How far the plaintext of one direction was delivered, and the stream bytes that carried it."""
 
     next = 0
     """Offset of the next plaintext byte."""
@@ -54,7 +54,7 @@ class PlaintextProgress:
     """Stream bytes before this offset were taken by the fast path."""
     _records: deque[tuple[int, int, int, int]] | None = None
     _later = b""
-    """Pieces behind those of `_records`, as `PIECE` packs them: few connections ever need them as tuples."""
+    """Pieces that follow those of `_records`, packed as `PIECE`. Few connections ever need them as tuples."""
 
     @property
     def records(self) -> deque[tuple[int, int, int, int]]:
@@ -71,9 +71,9 @@ class PlaintextProgress:
         return self._records
 
     def passed(self, pieces: bytes) -> None:
-        """The fast path delivered these pieces, packed as `PIECE`."""
+        """Adds pieces that the fast path delivered, packed as `PIECE`."""
         if self._later and len(pieces) < KEPT_BYTES:
-            self._settle()  # what waits may stay among the newest
+            self._settle()  # pieces that wait may remain among the newest
         self._later = pieces[-KEPT_BYTES:]
 
 
@@ -83,15 +83,15 @@ class DecryptedStream(PlaintextProgress):
     def __init__(self, outer: Stream, connection: "DecryptedConnection", flow: bytes) -> None:
         self.outer = outer
         self.flow = flow
-        """Source, destination and ports."""
+        """Flow key: source, destination and ports."""
         self.connection = connection
         self.sink: StreamSink
         self.peer: DecryptedStream
         self.whole = outer.anchored
-        """The plaintext is known from its first byte on."""
+        """Whether the plaintext is known from its first byte on."""
 
     def go_on(self, progress: PlaintextProgress) -> None:
-        """What was delivered so far is this."""
+        """Takes over the progress made so far."""
         self.__dict__.update(vars(progress))
 
     @property
@@ -100,15 +100,15 @@ class DecryptedStream(PlaintextProgress):
         return self.outer.anchored and self.whole
 
     def __getattr__(self, name: str) -> Any:
-        """What concerns packets is that of the TCP stream."""
-        if name == "outer":  # not there yet while a pickle is read
+        """Attributes that concern packets are those of the TCP stream."""
+        if name == "outer":  # not set yet while a pickle is loaded
             raise AttributeError(name)
         return getattr(self.outer, name)
 
     @property
     def repeats(self) -> list[tuple[int, int, bool]]:
-        """Plaintext ranges whose packets were seen again, the newest few: start, end, and whether the tap saw one
-        packet twice.
+        """The newest few plaintext ranges whose packets were seen again: start, end, and whether the tap saw one packet
+        twice.
         """
         out = []
         for start, end, twice in self.outer.repeats:
@@ -118,7 +118,7 @@ class DecryptedStream(PlaintextProgress):
         return out
 
     def place(self, offset: int) -> int:
-        """As `Stream.place`, that of the oldest piece where the one with the offset is forgotten."""
+        """As `Stream.place`; if the piece with the offset is no longer stored, that of the oldest stored piece."""
         found = 0
         for low, _, start, _ in reversed(self.records):
             found = start
@@ -127,7 +127,7 @@ class DecryptedStream(PlaintextProgress):
         return found
 
     def deliver(self, event: "Plaintext", listen: "Listen | None") -> None:
-        """Delivers one record's data to the sink, a piece for each packet; `listen` is called with each piece first."""
+        """Delivers one record's data to the sink, one piece per packet. `listen` is called first with each piece."""
         base, spans, data = self.next, event.spans, event.data
         if listen is not None:
             for start, end, piece in spans:
@@ -145,7 +145,7 @@ class DecryptedStream(PlaintextProgress):
             at = last + 1
 
     def _not_skipped(self, base: int, spans: "list[RecordSpan]") -> "list[RecordSpan]":
-        """What is still to be delivered of a record whose plaintext begins at `base`."""
+        """Returns what is still to be delivered of a record whose plaintext begins at `base`."""
         first = self.skip - base
         self.records.extend(
             [(base + low, min(base + high, self.skip), one.start, one.end) for low, high, one in spans if low < first]
@@ -153,8 +153,9 @@ class DecryptedStream(PlaintextProgress):
         return [span._replace(start=max(span.start, first)) for span in spans if span.end > first]
 
     def _inside_frame(self, base: int, spans: "list[RecordSpan]", at: int) -> int:
-        """The last of the spans from `at` on that can be delivered as one: they are the rest of a frame whose header was read,
-        of which only the last packet and the places of the others are of interest. These are noted here.
+        """Index of the last span, from `at` on, that can be delivered together with it. These spans are the rest of a frame
+        whose header was read. Only the last packet and the positions of the others matter for it; the positions are stored
+        here.
         """
         frame = self.sink.open if isinstance(self.sink, Framer) and self.sink.search is None else None
         if frame is None or not frame.header or frame.pieces is not None or frame.first_ref is None:
@@ -171,7 +172,7 @@ class DecryptedStream(PlaintextProgress):
     def deliver_whole(
         self, record: "Whole", offset: int, length: int, time_ns: int, ref: int, position: int, listen: "Listen | None"
     ) -> None:
-        """Delivers the data of a record that came whole in one packet, whose stream bytes are `length` from `offset` on."""
+        """Delivers the data of a record that one packet carried completely, in the `length` stream bytes from `offset` on."""
         if not record.size:
             return
         at, self.next = self.next, self.next + record.size
@@ -197,7 +198,7 @@ class DecryptedStream(PlaintextProgress):
 
 
 class DecryptedConnection:
-    """A connection whose streams are plaintext; everything else is the TCP connection's."""
+    """A connection whose streams are plaintext; all other attributes are those of the TCP connection."""
 
     def __init__(self, outer: Connection) -> None:
         self.outer = outer
@@ -219,7 +220,7 @@ class DecryptedConnection:
         self.outer.client = stream.outer
 
     def __getattr__(self, name: str) -> object:
-        if name == "outer":  # not there yet while a pickle is read
+        if name == "outer":  # not set yet while a pickle is loaded
             raise AttributeError(name)
         return getattr(self.outer, name)
 
@@ -257,12 +258,12 @@ class TlsSink:
 
 
 def _over(_connection: DecryptedConnection) -> None:
-    """What a `Decryptor` calls whose connection is over: nothing."""
+    """Does nothing; used as callback of a `Decryptor` whose connection is over."""
 
 
 @cache
 def session_types() -> "tuple[type[Plaintext], type[TlsSession]]":
-    """What sessions are made of, which loads the library of ciphers; few captures need it."""
+    """Returns the classes of which sessions are made. This loads the library of ciphers, which few captures need."""
     from kcap.tls.direction import Plaintext
     from kcap.tls.session import TlsSession
 
@@ -270,7 +271,7 @@ def session_types() -> "tuple[type[Plaintext], type[TlsSession]]":
 
 
 class Decryptor:
-    """Decrypts a TLS connection; calls `begin` before the first plaintext byte, which sets the sinks."""
+    """Decrypts a TLS connection. It calls `begin`, which sets the sinks, before the first plaintext byte."""
 
     def __init__(
         self,
@@ -282,7 +283,9 @@ class Decryptor:
         *,
         turns: bool = False,
     ) -> None:
-        """`client` is the index of the stream that sent the ClientHello, as far as is known; `turns`: these are inferred."""
+        """`client` is the index of the stream that sent the ClientHello, as far as is known. With `turns`, turns are
+        inferred.
+        """
         self._plaintext, session = session_types()
         self.connection = connection
         self.session = session(secrets, Turns() if turns else None, whole=connection.streams[client].anchored)
@@ -302,8 +305,8 @@ class Decryptor:
     def whole_records(
         self, index: int, offset: int, length: int, buffer: bytes, at: int, size: int, time_ns: int, ref: int, position: int
     ) -> int:
-        """Takes the records that lie whole in the last `size` bytes of one packet, whose stream bytes are `length` from
-        `offset` on, where the direction is in good order; how many bytes these are. What is left is for `data`.
+        """Takes the records that are complete within the last `size` bytes of one packet, whose stream bytes are `length` from
+        `offset` on, if the direction is in order. Returns how many bytes these records have; the rest is for `data`.
         """
         if self.plain is None:
             return 0
@@ -316,12 +319,14 @@ class Decryptor:
 
     @property
     def for_batches(self) -> bool:
-        """Whether the fast path may go on from here: its records are opened many at a time."""
+        """Whether the fast path may continue from here and open its records in batches."""
         ready = self.plain is not None and self._listen is None and self.session.for_batches
         return ready and not self._repeats_to_come()
 
     def _repeats_to_come(self) -> bool:
-        """Whether bytes of a record whose rest is to come were captured twice: the reference path says so of its exchange."""
+        """Whether bytes of an incomplete record were captured twice. Only the reference path flags this in the record's
+        exchange.
+        """
         return any(
             high > self.session.sides[index ^ self.swapped].reader.next_offset
             for index, stream in enumerate(self.connection.streams)
@@ -329,7 +334,9 @@ class Decryptor:
         )
 
     def resumed(self, progress: "Iterable[PlaintextProgress]") -> None:
-        """The fast path took records up to here; those that it opened and of whose plaintext something is left are read."""
+        """Resumes after the fast path, which took records up to these points. Records that it opened are read if some of their
+        plaintext is still to be delivered.
+        """
         for stream, taken in zip(self.connection.streams, progress):
             if isinstance(stream.sink, TlsSink):
                 stream.sink.skip = taken.taken
@@ -352,7 +359,7 @@ class Decryptor:
         self._begin = _over
 
     def open(self) -> DecryptedConnection:
-        """Begins the plaintext."""
+        """Starts the plaintext."""
         self.plain = DecryptedConnection(self.connection)
         self._begin(self.plain)
         return self.plain

@@ -1,8 +1,8 @@
-"""Bodies of a batch that another process projects: this one goes on with the packets meanwhile.
+"""Bodies of a batch that another process projects while this one goes on with the packets.
 
-In: a closed batch that is not projected. Out: the same batch in a form that can be sent, of which the other process makes a
-`BodyBatch`. Law: it is the `BodyBatch` that this process would have made. Only bodies of requests that still wait for their
-response are projected here, one by one, since their values are carried over.
+In: a closed batch that is not projected. Out: the same batch in a form that can be sent and from which the other process makes
+a `BodyBatch`. Law: that equals the `BodyBatch` that this process would have made. This process projects only bodies of requests
+that still wait for their response, one by one, because their values are carried over.
 """
 
 from collections.abc import Iterator
@@ -28,18 +28,18 @@ class DeferredBodies:
     starts: Any
     ends: Any
     programs: Any
-    """Start, end and program of each body: lists, or numpy int64 arrays."""
+    """Start, end and program of each body, as lists or numpy int64 arrays."""
     carried: dict[int, BodyValues]
     compiled: bool = False
-    """The compiled interpreter is there."""
+    """Whether the compiled interpreter is available."""
     keep: bool = False
     partitions: bool = False
-    """As for `projected`."""
+    """As in `projected`."""
     waiting: "WaitingBodies | None" = None
-    """As of `BodyBatch`."""
+    """As in `BodyBatch`."""
 
     def unread(self) -> dict[int, str]:
-        """None: the other process reports them."""
+        """Always empty, since the other process reports such bodies."""
         return {}
 
     def values(self, slot: int) -> BodyValues | None:
@@ -53,14 +53,14 @@ class DeferredBodies:
         return self.some(wanted).several(range(len(wanted))) if len(wanted) else iter(())
 
     def some(self, wanted: Any) -> BodyBatch:
-        """Some bodies as a batch, in which their slots count from 0."""
+        """Some bodies as a batch, with new slots from 0 on."""
         import numpy as np
 
         starts, ends, programs = (np.asarray(column, np.int64)[wanted] for column in (self.starts, self.ends, self.programs))
         return projected(self.arena, starts, ends, programs, {}, compiled=True, keep=self.keep)
 
     def projected(self, room: Any = None) -> BodyBatch:
-        """The batch with its bodies projected. `room`: as of `BodyBatch`."""
+        """The batch with its bodies projected. `room` is that of `BodyBatch`."""
         how: Any = {"compiled": self.compiled, "keep": self.keep, "partitions": self.partitions, "room": room}
         return replace(projected(self.arena, self.starts, self.ends, self.programs, self.carried, **how), waiting=self.waiting)
 
@@ -74,13 +74,13 @@ class DeferredBodies:
         return projected(data, [0], [len(data)], [int(self.programs[slot])], {}, compiled=False, keep=self.keep)
 
     def portable(self) -> "PortableBodies":
-        """The form that can be sent, which refers to the bytes of this one."""
+        """The form that can be sent; it shares the bytes of this one."""
         import numpy as np
 
         programs = np.asarray(self.programs, np.int64)
         calls: list[tuple[int, int, int] | None] = [None]
         entry = np.zeros(programs.max(initial=UNKNOWN) + 2, np.int32)
-        entry[programs] = 1  # UNKNOWN is the last entry
+        entry[programs] = 1  # UNKNOWN refers to the last entry
         entry[UNKNOWN] = 0
         for number in np.flatnonzero(entry).tolist():
             entry[number] = len(calls)
@@ -93,13 +93,13 @@ class DeferredBodies:
 
 @dataclass(frozen=True, slots=True)
 class PortableBodies:
-    """Such a batch on its way: numbers of programs differ from process to process, APIs and versions do not."""
+    """A batch in the form that is sent. It has APIs and versions, because numbers of programs differ between processes."""
 
     arena: Any
     starts: Any
     ends: Any
     places: Any
-    """Body -> its entry of `calls`."""
+    """Body -> index of its entry in `calls`."""
     calls: list[tuple[int, int, int] | None]
     """API key, version and side of each program; None for no program."""
     carried: dict[int, BodyValues]
@@ -109,7 +109,7 @@ class PortableBodies:
     waiting: "WaitingBodies | None"
 
     def deferred(self) -> DeferredBodies:
-        """The batch in this process."""
+        """Restores the batch in this process."""
         import numpy as np
 
         programs = np.array([UNKNOWN if call is None else program_index(*call) for call in self.calls], np.int64)[self.places]

@@ -1,6 +1,6 @@
-"""Descriptors of frames, requests and responses for the stages behind framing; they hold no bytes.
+"""Descriptors of frames, requests and responses for the stages after framing; they hold no bytes.
 
-A frame's body goes to `BodyCollector` as it is read; the descriptor has its slot there.
+A frame's body goes to `BodyCollector` as it is read, and the descriptor has the body's slot there.
 """
 
 from typing import NamedTuple
@@ -14,20 +14,19 @@ NO_BODY = -1
 
 
 class Frame(NamedTuple):
-    """One frame of one direction. Times (ns) and packet references are those that first brought the byte; None for a byte that
-    was not captured.
-    """
+    """One frame of one direction. Times (ns) and packet references are those of the first copy of a byte; None for a byte that
+    was not captured."""
 
     start: int | None
     """Stream offset of the length prefix."""
     size: int | None
-    """Bytes with the prefix, as announced."""
+    """Announced number of bytes, with the prefix."""
     first_ns: int | None
     first_ref: int | None
     last_ns: int | None
     last_ref: int | None
     low: int | None
-    """Lowest file offset of the packets that gave its bytes."""
+    """Lowest file offset of the packets that carried its bytes."""
     high: int | None
     flags: int
 
@@ -55,39 +54,38 @@ class PendingExchange:
     ) -> None:
         self.number = number
         self.api_key = api_key
-        """None for a raw token after SaslHandshake v0, as are version, correlation id and client id."""
+        """None for a raw token after SaslHandshake v0; so are version, correlation id and client id."""
         self.api_version = api_version
         self.correlation_id = correlation_id
         self.client_id = client_id
         self.lost_before = lost_before
-        """Losses of the response stream when the request was seen."""
+        """Number of losses of the response stream when the request was seen."""
         self.first_ref: int | None = None
-        """Packet that brought its first byte, None where that was before all responses to come."""
+        """Packet that carried its first byte; None if that was before all responses to come."""
         self.behind_loss = False
-        """Bytes of the client's stream before it were lost."""
+        """Whether bytes of the client's stream before it were lost."""
         self.place = 0
-        """Offset in the client's TCP stream from which on that packet brought bytes of it, or an earlier one."""
+        """Offset in the client's TCP stream from which on that packet, or an earlier one, carried bytes of it."""
         self.request = request
-        """None until the request's last byte has passed."""
+        """None before the request's last byte."""
         self.request_slot = NO_BODY
-        """The body's place, kept up to date by `Bodies` when it makes room."""
+        """The slot of the body. `BodyCollector` updates it when it moves the body."""
         self.response: PendingResponse | None = None
         self.one_way = False
         """Produce with acks=0: no response will come."""
         self.skipped_ns: int | None = None
-        """When a later request got its response before this one (ns)."""
+        """Time at which a later request got its response before this one, ns; None if none did."""
 
     def received(self, first_ref: int | None, acked: int | None) -> bool:
-        """Whether the broker had it when it sent bytes that came with the packet `first_ref`. Of a request that was captured
-        behind them it had acknowledged a part by then: a tap may show packets in another order than they were sent. `acked`:
-        what the broker had acknowledged of the client's TCP stream.
-        """
+        """Whether the broker had received it when it sent bytes that came with packet `first_ref`. A tap may show packets in
+        another order than they were sent: if the request was captured later than these bytes, the broker must have acknowledged
+        a part of it by then. `acked` is the offset that the broker had acknowledged in the client's TCP stream."""
         if self.first_ref is None or first_ref is None or self.first_ref <= first_ref:
             return True
         return acked is None or acked > self.place
 
     def precedes(self, response: "PendingResponse") -> bool:
-        """Whether it was sent before a response with its id. Where no request was lost before it, the response has no other."""
+        """Whether it was sent before a response with its id, which can have no other request if none was lost before it."""
         return not self.behind_loss or self.received(response.first_ref, response.acked)
 
     @property
@@ -108,19 +106,19 @@ class PendingResponse:
         self.correlation_id = correlation_id
         self.exchange: PendingExchange | None = None
         self.frame: Frame | None = None
-        """None until the response's last byte has passed."""
+        """None before the response's last byte."""
         self.slot = NO_BODY
         self.body: bytes | None = None
-        """The body, once the batch is over in which it came."""
+        """The body, after the batch in which it came is over."""
         self.number = 0
-        """Number of the exchange, given to a response that came before its request."""
+        """Number of the exchange; it is given to a response that came before its request."""
         self.flags = 0
         self.mark = mark
-        """Data segments of the client when it came."""
+        """Number of data segments of the client when it came."""
         self.seen_ns = seen_ns
         self.previous_ns: int | None = None
-        """Last byte of the response before it on this connection."""
+        """Time of the last byte of the previous response on this connection, ns."""
         self.first_ref: int | None = None
-        """Packet that brought its first byte."""
+        """Packet that carried its first byte."""
         self.acked: int | None = None
-        """What the broker had acknowledged of the client's TCP stream by then."""
+        """Offset that the broker had acknowledged in the client's TCP stream by then."""

@@ -1,12 +1,12 @@
-"""Cuts one direction's bytes into length-prefixed frames; steps over holes, and resyncs where the frame boundary is lost.
+"""Splits one direction's bytes into length-prefixed frames. It steps over holes, and resyncs if the frame boundary is lost.
 
-In: `data` and `gap` of a stream. Out: `begun` when a frame's header is known, `completed` when its last byte has passed. Laws:
-any chunking of the same whole messages gives the same frames; every unique stream byte is counted as framed, skipped or
-pending.
+In: `data` and `gap` of a stream. Out: `begun` when a frame's header is known, `completed` after its last byte. Laws: any
+chunking of the same complete messages gives the same frames; every unique stream byte is counted as framed, skipped or pending.
 
-A hole inside a frame does no harm: the length says where the next frame starts. A hole over a length prefix, or bytes that
-cannot start a frame, start a resync (`kcap.kafka.resync.BoundarySearch`). A frame that announces more bytes than its message
-has, since its length was damaged, ends where a segment begins with the next one. `TRANSITIONS` is the state table.
+A hole inside a frame is harmless, because the length says where the next frame starts. A hole over a length prefix, or bytes
+that cannot start a frame, start a resync (`kcap.kafka.resync.BoundarySearch`). If a length was damaged, so that a frame
+announces more bytes than its message has, the frame ends where a segment begins with the next frame. `TRANSITIONS` is the state
+table.
 """
 
 from collections import deque
@@ -48,18 +48,18 @@ TRANSITIONS: Final = (
     Transition(RESYNC, "finish", BODY),
     Transition(RESYNC, "finish", BOUNDARY),
 )
-"""States of a framer, as single bytes of data change them. `header`: a frame is open whose header is not known yet; `body`: its
-header is known, or known to be lost."""
+"""States of a framer, with the transitions for single bytes of data. `header`: the header of the open frame is not known yet.
+`body`: its header is known, or known to be lost."""
 
 
 def halves(piece: Piece, size: int) -> tuple[Piece, Piece]:
-    """The first `size` bytes of a piece, and the rest."""
+    """Returns the first `size` bytes of a piece, and the rest."""
     first = piece._replace(data=piece.data[:size], length=size)
     return first, piece._replace(offset=piece.offset + size, data=piece.data[size:], length=piece.length - size)
 
 
 class OpenFrame:
-    """A frame of which not everything has passed yet."""
+    """A frame whose last byte has not been reached."""
 
     __slots__ = (
         "contiguous", "crossed", "excerpts", "first_ns", "first_ref", "flags", "head", "header", "high", "last_ns", "last_ref",
@@ -69,20 +69,20 @@ class OpenFrame:
     def __init__(self, start: int) -> None:
         self.start = start
         self.size = 0
-        """Bytes with the prefix; 0 while the prefix is not whole."""
+        """Bytes, with the prefix; 0 while the prefix is incomplete."""
         self.head = bytearray()
         """The contiguous bytes from the prefix on, as far as they are buffered."""
         self.rest: Resumable | None = None
-        """The resumable reader of a frame that is not buffered; it has had all bytes of the body so far."""
+        """The resumable reader of a frame that is not buffered. It has read all bytes of the body so far."""
         self.excerpts: Pieces = ()
-        """All of these bytes that is no record, where the fast path stored it, and no byte and no hole came since."""
+        """All of these bytes except records, if the fast path stored them and no further byte or hole has come."""
         self.contiguous = True
         self.header = False
-        """The header is known, or known to be lost."""
+        """Whether the header is known, or known to be lost."""
         self.subject: object = None
-        """The exchange or response that `begun` made of it; None where it gives no row."""
+        """The exchange or response that `begun` made of it; None if it gives no row."""
         self.pieces: list[Piece] | None = []
-        """The pieces to resync over should the header prove impossible; None once it is known."""
+        """The pieces to resync over if the header turns out to be impossible; None once it is known."""
         self.received = 0
         self.first_ns: int | None = None
         self.first_ref: int | None = None
@@ -94,7 +94,7 @@ class OpenFrame:
         self.crossed = False
 
     def touch(self, ref: int, position: int) -> None:
-        """A packet brought bytes of this frame; offsets of another file than the first byte's do not compare."""
+        """Registers a packet that carried bytes of this frame. Offsets in another file than the first's are not compared."""
         if self.low is not None and self.first_ref is not None and ref >> REF_FILE_SHIFT != self.first_ref >> REF_FILE_SHIFT:
             self.high = position if self.high is None or self.crossed is False else max(self.high, position)
             self.crossed = True
@@ -107,12 +107,12 @@ class OpenFrame:
 
     @property
     def small(self) -> bool:
-        """Whether it would be buffered to its end, if others left room."""
+        """Whether it would be buffered completely, if other frames left enough memory."""
         return self.size <= limits.FRAME_GATHERED_MAX + 4
 
     @property
     def held(self) -> int:
-        """Memory that it takes."""
+        """Memory that it takes, bytes."""
         held = len(self.head) + sum(len(data) for _, data in self.excerpts)
         if self.pieces is not None:
             held += self.received + PIECE_COST * len(self.pieces)
@@ -125,7 +125,7 @@ class OpenFrame:
 
 
 class Framer:
-    """Base class of the framers of both directions; each direction decides what a header is and what counts as a boundary."""
+    """Base class of the framers of both directions. Each direction defines what a header is and what counts as a boundary."""
 
     def __init__(self, stream: Stream, bodies: BodyCollector) -> None:
         self.stream = stream
@@ -133,59 +133,60 @@ class Framer:
         self.open: OpenFrame | None = None
         self.search: BoundarySearch | None = None
         self.boundary_flags = 0
-        """Flags for the next frame, which resync found."""
+        """Flags for the next frame, set by resync."""
         self.losses = 0
-        """Holes and resyncs so far."""
+        """Number of holes and resyncs so far."""
         self.frames = 0
         self.framed = 0
         self.skipped = 0
         self.spent = 0
-        """Bytes that resyncs have taken, and those of bodies that they read, as often as they did."""
+        """Number of bytes that resyncs have taken, and of bytes of bodies that they read, each time they did so."""
         self.counted = 0
-        """Memory of the open frame in the sum of those of all connections."""
+        """Memory of the open frame, as counted in the sum of all connections."""
 
-    # -- what a direction decides -------------------------------------------------------------------------------------
+    # -- defined by each direction ------------------------------------------------------------------------------------
     def sane(self, size: int) -> bool:
-        """Can a frame announce this many bytes (without the prefix)?"""
+        """Whether a frame can announce this many bytes (without the prefix)."""
         raise NotImplementedError
 
     def begun(self, frame: OpenFrame, final: bool) -> bool | None:
-        """Reads the header from `frame.head`: True when known, None when more bytes are needed, False when there can be none.
+        """Reads the header from `frame.head`. Returns True if it is known, None if more bytes are needed, False if there can be
+        none.
 
         `final` says that no more contiguous bytes will come.
         """
         raise NotImplementedError
 
     def resumed(self, frame: OpenFrame, *, light: bool = False) -> Resumable | None:
-        """A resumable reader of a frame that has read its buffered bytes; None where no program is known, or where it is to be
-        `light` and has to hold much of them.
-        """
+        """Makes a resumable reader that has read the frame's buffered bytes. Returns None if no program is known, or if it
+        should be `light` but would have to hold many of these bytes."""
         raise NotImplementedError
 
     def completed(self, frame: OpenFrame, whole: bool) -> None:
-        """The frame's last byte has passed, or (`whole` false) the stream ended in it."""
+        """The frame is over: its last byte was reached, or the stream ended inside it (`whole` is False)."""
         raise NotImplementedError
 
     def is_boundary(self, region: Region, at: int, final: bool, first: bool) -> bool | None:
-        """Can the frame boundary be at `region[at]`? None: not before more bytes are seen; `final`: none will come.
+        """Whether a frame boundary can be at `region[at]`; None if more bytes are needed to decide. `final` says that none will
+        come.
 
-        `first`: the region starts where the capture of this stream starts, so a boundary there needs less proof.
+        `first` says that the region starts where the capture of this stream starts; a boundary there needs less evidence.
         """
         raise NotImplementedError
 
     def candidates(self, region: Region, start: int) -> Iterable[int]:
-        """Places from `region[start]` on at which a frame could start."""
+        """Positions from `region[start]` on at which a frame could start."""
         raise NotImplementedError
 
     def follows(self, frame: OpenFrame, buffer: bytes, at: int, captured: int) -> bool:
-        """Whether a segment, of which these bytes were captured, begins with what looks like the frame behind an open one."""
+        """Whether a segment, of which these bytes were captured, begins with what looks like the frame after an open one."""
         raise NotImplementedError
 
     # -- bytes --------------------------------------------------------------------------------------------------------
     def slow(
         self, offset: int, buffer: bytes, at: int, captured: int, length: int, time_ns: int, ref: int, position: int
     ) -> None:
-        """Takes bytes in any state; the direction's `data` handles the simple case before."""
+        """Takes bytes in any state. The direction's `data` handles the simple case before."""
         if self.search is None:
             again = self._read(offset, buffer, at, captured, length, time_ns, ref, position)
         else:
@@ -195,7 +196,7 @@ class Framer:
         self.count()
 
     def _reread(self, pieces: list[Piece]) -> None:
-        """Takes pieces that were read before or that resync looks at; a loop, since one resync may follow another."""
+        """Takes pieces that are read again, some of them by resync. It is a loop because one resync may follow another."""
         queue = deque(pieces)
         while queue:
             piece = queue.popleft()
@@ -215,7 +216,7 @@ class Framer:
     def _read(
         self, offset: int, buffer: bytes, at: int, captured: int, length: int, time_ns: int, ref: int, position: int
     ) -> list[Piece]:
-        """Reads frames until the bytes end; returns the pieces to resync over where the boundary is lost."""
+        """Reads frames until the bytes end. If the boundary is lost, returns the pieces to resync over."""
         frame = self.open
         if (
             frame is not None
@@ -231,7 +232,7 @@ class Framer:
     def _read_on(
         self, offset: int, buffer: bytes, at: int, captured: int, length: int, time_ns: int, ref: int, position: int
     ) -> list[Piece]:
-        """As `_read`, from the open frame on."""
+        """As `_read`, beginning within the open frame."""
         while length > 0:
             frame = self.open
             if frame is None:
@@ -276,7 +277,7 @@ class Framer:
         return []
 
     def _gather(self, frame: OpenFrame, buffer: bytes, at: int, have: int) -> bool:
-        """Buffers bytes of the frame, or feeds them to its resumable reader; False where neither is possible."""
+        """Buffers bytes of the frame, or feeds them to its resumable reader; False if neither is possible."""
         room = 0
         if self.counted and self.bodies.gathered_bytes > limits.GATHERED_OF_ALL and not self._lightened(frame):
             self._report_limit(frame, "")
@@ -299,12 +300,12 @@ class Framer:
         return True
 
     def _passes(self, frame: OpenFrame, rest: Resumable) -> None:
-        """The frame is read as it passes from here on."""
+        """Reads the rest of the frame piece by piece instead of buffering it."""
         frame.rest = rest
         del frame.head[limits.FRAME_HEAD_KEPT :]
 
     def _lightened(self, frame: OpenFrame) -> bool:
-        """Lets most of what a frame holds go, since those of all connections hold too much; False where more has to stay."""
+        """Releases most of what a frame holds, because all frames hold too much; False if it has to keep that."""
         rest, most = frame.rest, limits.GATHERED_LEAST
         if rest is None:
             rest, most = self.resumed(frame, light=True) if self._progress(frame) else None, len(frame.head) // 2
@@ -325,14 +326,14 @@ class Framer:
         self.stream.connection.report(WeirdKind.FRAMES_LIMIT, detail, frame.first_ref or 0, frame.low or 0)
 
     def count(self) -> None:
-        """Counts the memory of the open frame in the sum of those of all connections, where it is much."""
+        """Adds the memory of the open frame to the sum of all connections, if it is much."""
         held = self.open.held if self.open is not None else 0
         held = held if held > limits.GATHERED_LEAST else 0
         self.bodies.gathered_bytes += held - self.counted
         self.counted = held
 
     def _progress(self, frame: OpenFrame) -> bool:
-        """Reads the header once enough of it is there; False where no frame can start."""
+        """Reads the header as soon as enough bytes are there; False if no frame can start here."""
         if frame.header or not frame.size:
             return True
         final = not frame.contiguous or len(frame.head) >= frame.size
@@ -348,7 +349,7 @@ class Framer:
         self.count()
 
     def _gap(self, offset: int, length: int) -> list[Piece]:
-        """Steps over a hole inside a frame; returns the pieces to resync over where the hole covers a boundary."""
+        """Steps over a hole inside a frame. If the hole covers a boundary, returns the pieces to resync over."""
         while length > 0:
             if self.search is not None:
                 return self._found(self.search.hole(offset, length))
@@ -358,7 +359,7 @@ class Framer:
                 return []
             lost = not frame.size
             if frame.size:
-                frame.contiguous, frame.excerpts = False, ()  # packets that come too late may have what is missing
+                frame.contiguous, frame.excerpts = False, ()  # packets that arrive late may carry the missing bytes
                 frame.flags |= GAP
                 take = min(frame.start + frame.size - offset, length)
                 offset, length = offset + take, length - take
@@ -403,7 +404,7 @@ class Framer:
 
     @property
     def state(self) -> str:
-        """The state of `TRANSITIONS`."""
+        """The state in `TRANSITIONS`."""
         if self.search is not None:
             return RESYNC
         if self.open is None:
@@ -412,7 +413,7 @@ class Framer:
 
     @property
     def pending(self) -> int:
-        """Bytes received of the open frame, or held by resync."""
+        """Number of bytes received of the open frame, or held by resync."""
         return (self.open.received if self.open is not None else 0) + (self.search.held if self.search is not None else 0)
 
     def _close(self, frame: OpenFrame) -> None:
@@ -428,11 +429,10 @@ class Framer:
         detail = f"{frame.received} of {frame.size or 4} bytes, {self.stream.side} offset {frame.start}"
         self.stream.connection.report(WeirdKind.FRAME_INCOMPLETE, detail, frame.first_ref or 0, frame.low or 0)
 
-    # -- a length that was damaged ------------------------------------------------------------------------------------
+    # -- damaged lengths ----------------------------------------------------------------------------------------------
     def _is_over(self, frame: OpenFrame, buffer: bytes, at: int, captured: int, length: int) -> bool:
-        """Whether the open frame has no more bytes, though it announced them: the segment, of which `follows` is true, begins
-        with the next frame, in the midst of this one's header or behind the end of its message.
-        """
+        """Whether the open frame is over although it announced more bytes. The segment, for which `follows` is true, then
+        begins with the next frame, while the header of this one is incomplete or after the end of its message."""
         if not frame.contiguous or self.overspent:
             return False
         region = Region()
@@ -440,7 +440,7 @@ class Framer:
         return bool(self.is_boundary(region, 0, True, False)) and (not frame.header or self._has_message(frame))
 
     def _has_message(self, frame: OpenFrame) -> bool:
-        """Whether all bytes of the open frame's message are there, and perhaps more."""
+        """Whether all bytes of the open frame's message were received, and perhaps more."""
         reader = frame.rest
         if reader is None and self.proof_room(len(frame.head)) == len(frame.head):
             reader = self.resumed(frame)
@@ -450,7 +450,7 @@ class Framer:
         return reader.state.status in (COMPLETE, TRAILING)
 
     def _give_up(self, frame: OpenFrame, ref: int) -> None:
-        """The open frame ends here, where the packet `ref` begins with the next one."""
+        """Ends the open frame where packet `ref` begins with the next one."""
         self.losses += 1
         frame.flags |= TRUNCATED
         self._close(frame)
@@ -458,40 +458,39 @@ class Framer:
         self.boundary_flags = RESYNCED
         self.stream.connection.searched(ref)
 
-    # -- searching ----------------------------------------------------------------------------------------------------
+    # -- resync -------------------------------------------------------------------------------------------------------
     @property
     def overspent(self) -> bool:
-        """Whether resyncs of this stream have cost so much that they make do with less: what they hold and read again must stay
-        linear in the stream.
-        """
+        """Whether resyncs of this stream have cost so much that further ones must hold and re-read fewer bytes. This bounds the
+        total cost to be linear in the stream's length."""
         return self.spent > limits.RESYNC_SPENT_MAX + limits.RESYNC_SPENT_FACTOR * self.stream.next
 
     @property
     def resync_room(self) -> int:
-        """Bytes that a resync may hold."""
+        """Number of bytes that a resync may hold."""
         crowded = self.bodies.searched_bytes > limits.SEARCHED_BYTES_MAX
         return limits.RESYNC_BYTES_LATER if crowded or self.overspent else limits.RESYNC_BYTES
 
     def resync_holds(self, change: int) -> None:
-        """A resync holds so many bytes more, or less."""
+        """The number of bytes that a resync holds changed by `change`."""
         self.bodies.searched_bytes += change
 
     def resynced_over(self, size: int) -> None:
-        """A resync takes `size` more bytes of the stream, perhaps not for the first time."""
+        """A resync takes `size` more bytes of the stream; it may have taken them before."""
         self.spent += size
 
     def proof_room(self, size: int) -> int:
-        """The bytes of a body of `size` bytes that resync may read as proof."""
+        """Number of bytes of a body of `size` bytes that resync may read as evidence."""
         allowed = min(size, limits.RESYNC_BYTES_LATER) if self.overspent else size
         self.spent += limits.RESYNC_PROOF_COST * allowed
         return allowed
 
     def start_midstream(self) -> None:
-        """The first byte of this stream need not be the first of a frame."""
+        """The first byte of this stream need not be the first byte of a frame."""
         self.search = BoundarySearch(self, first=True)
 
     def _lose(self, frame: OpenFrame, kind: WeirdKind) -> list[Piece]:
-        """No frame starts here after all: starts a resync, returns the pieces of the frame for it."""
+        """The bytes of this frame turned out not to be a frame: starts a resync and returns their pieces for it."""
         self.open = None
         self.losses += 1
         self.search = BoundarySearch(self, refuse=True)

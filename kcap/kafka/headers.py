@@ -1,8 +1,8 @@
-"""Reads request headers and rates how sure they are ones.
+"""Reads request headers and rates how likely they are genuine.
 
-In: bytes behind a length prefix, perhaps cut. Out: a `RequestHeader`, or None where no request can stand here. Nothing raises.
-Header layout (Kafka protocol guide, RequestHeader.json): api key, version, correlation id, client id with an int16 length at
-every header version but 0, tags from header version 2 on.
+In: bytes behind a length prefix, perhaps cut. Out: a `RequestHeader`, or None if no request can be here. Nothing raises. Header
+layout (Kafka protocol guide, RequestHeader.json): api key, version, correlation id, client id with an int16 length in every
+header version but 0, tags from header version 2 on.
 """
 
 import re
@@ -19,18 +19,18 @@ from kcap.wire.text import decode_text
 REQUEST_HEAD = Struct(">ihhih")
 """Length prefix, api key, api version, correlation id, length of the client id."""
 HEADER_BYTES_MAX = REQUEST_HEAD.size + 32767
-"""The longest fixed part of a request header: the client id has an int16 length."""
+"""The longest fixed part of a request header; the length of the client id is an int16."""
 FIXED = Struct(">hhi")
 PREFIX = Struct(">i")
 
 API_VERSIONS, SASL_HANDSHAKE, PRODUCE, FETCH = 18, 17, 0, 1
 
 VERSIONS_AHEAD = 2
-"""Versions above the newest known one that are accepted for a known key: a release newer than this schema."""
+"""Versions above the newest known one that are accepted for a known key: those of a release newer than this schema."""
 
 
 def _plain() -> frozenset[int]:
-    """`key << 16 | version` of each request whose header has a client id, and which the framer's short way may read."""
+    """`key << 16 | version` of each request whose header has a client id and which the framer's short path may read."""
     plain = set()
     for key in api_keys():
         span = version_range(key)
@@ -38,14 +38,14 @@ def _plain() -> frozenset[int]:
             for version in range(span[1] + VERSIONS_AHEAD + 1):
                 if request_header_version(key, version):
                     plain.add(key << 16 | version)
-    plain.discard(SASL_HANDSHAKE << 16)  # raw tokens come behind it
+    plain.discard(SASL_HANDSHAKE << 16)  # raw tokens follow it
     return frozenset(plain)
 
 
 PLAIN_HEADERS = _plain()
 
 SHAPE = re.compile(rb"(?s)(?=[\x00-\x0c]...\x00[\x00-\x60]\x00[\x00-\x28][\x00-\x3f]...(?:\x00.|\xff\xff))")
-"""Matches places where resync tries a request: length, key, version and id of a plausible size."""
+"""Matches places where resync tries a request: length, key, version and id have plausible sizes."""
 
 
 class RequestHeader(NamedTuple):
@@ -56,16 +56,16 @@ class RequestHeader(NamedTuple):
     correlation_id: int
     client_id: str | None
     body: int | None
-    """Offset behind the length prefix at which the header's tags or the body start; None where the header is cut."""
+    """Offset behind the length prefix at which the header's tags or the body start; None if the header is cut."""
     known: bool
-    """Whether a Kafka release has key and version, or nearly."""
+    """Whether a Kafka release has this key, and this version or one that is at most `VERSIONS_AHEAD` lower."""
 
 
 def read_header(data: bytes | bytearray | memoryview, size: int, *, expected: bool = False) -> RequestHeader | None:
-    """Reads the header of a request frame of `size` bytes (without its prefix) of which `data` was captured.
+    """Reads the header of a request frame of `size` bytes (without its prefix), of which `data` was captured.
 
-    Returns None where these bytes cannot be a request header. A client id that is not UTF-8 is none, unless a request is
-    `expected` here and its key and version are known: brokers take any bytes (`kcap.wire.text`).
+    Returns None if these bytes cannot be a request header. A client id that is not UTF-8 rules it out, unless a request is
+    `expected` here and its key and version are known: brokers accept any bytes (`kcap.wire.text`).
     """
     if len(data) < 8 or size < 8:
         return None
@@ -104,27 +104,27 @@ def header_bytes(data: bytes | bytearray, at: int, end: int) -> bytes | bytearra
 
 
 def names_client(header: RequestHeader) -> bool:
-    """Whether the client id is a printable name: the strongest sign of a Kafka request."""
+    """Whether the client id is a printable name, which is the strongest sign of a Kafka request."""
     return bool(header.client_id) and (header.client_id or "").isprintable() and not mangled(header)
 
 
 def mangled(header: RequestHeader) -> bool:
-    """Whether the client id has bytes that are not UTF-8, or the character that stands for them."""
+    """Whether the client id has bytes that are not UTF-8, or the replacement character."""
     return "\N{REPLACEMENT CHARACTER}" in (header.client_id or "")
 
 
 def body_fits(data: bytes | bytearray, header: RequestHeader) -> bool:
-    """Whether the complete frame (without its prefix) reads as a request of this API and version, to the last byte."""
+    """Whether the complete frame (without its prefix) can be read as a request of this API and version, to the last byte."""
     return _body_status(data, header) == COMPLETE
 
 
 def body_goes_on(data: bytes | bytearray, header: RequestHeader) -> bool:
-    """Whether the body makes sense as far as the bytes of the frame go, and does not end in them."""
+    """Whether the body is valid as far as the bytes of the frame go, and does not end within them."""
     return _body_status(data, header) == SHORT
 
 
 def _body_status(data: bytes | bytearray, header: RequestHeader) -> int:
-    """How reading the body ends: as of `kcap.decode.projection`."""
+    """Status with which reading the body ends, as in `kcap.decode.projection`."""
     program = program_index(header.api_key, header.api_version, 0)
     if header.body is None or program < 0:
         return UNKNOWN
@@ -140,13 +140,12 @@ def plausible(header: RequestHeader) -> bool:
 
 
 def noise(header: RequestHeader) -> bool:
-    """Whether key or version is so high that it is chance, not an API of the future."""
+    """Whether key or version is so high that the bytes are no request, rather than one of a future API."""
     return header.api_key >= limits.API_UNKNOWN_MAX or header.api_version >= limits.API_UNKNOWN_MAX
 
 
 GSSAPI = "gssapi token"
-"""A connection that begins with a token of Kerberos (RFC 4121) behind its length, as with brokers of 0.9, which know no
-SaslHandshake."""
+"""Detail of a connection that begins with a Kerberos token (RFC 4121): brokers of 0.9 have no SaslHandshake."""
 OTHER_PROTOCOLS = (
     ("tls", re.compile(rb"\x16\x03[\x00-\x04]|\x15\x03[\x00-\x04]\x00\x02")),
     ("http", re.compile(rb"(?:GET|HEAD|POST|PUT|DELETE|OPTIONS|PATCH|CONNECT|TRACE|PRI) |HTTP/[12]")),

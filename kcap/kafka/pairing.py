@@ -1,13 +1,13 @@
 """Pairs responses with requests, and decides why a request has no response.
 
-In: requests and responses as descriptors, in the order their headers were complete. Out: each exchange exactly once, through
-`Outlet.emit`. Law: every request ends in exactly one exchange, every response in exactly one exchange or orphan. `TRANSITIONS`
-is the state table of a request and of a response.
+In: requests and responses as descriptors, in the order in which their headers were complete. Out: each exchange exactly once,
+through `Outlet.emit`. Law: every request ends in exactly one exchange, every response in exactly one exchange or orphan.
+`TRANSITIONS` is the state table of a request and of a response.
 
 Brokers respond to a connection's requests in order (SocketServer mutes the channel meanwhile), so pairing is first in, first
-out, checked by correlation id. A request that a later one's response has passed over lost its own: of requests with one id, as
-re-authentications have (KIP-368), the others come first. Captures do show responses before their requests; such a response
-waits for the reorder window.
+out, verified by correlation id. If the response to a later request comes first, the earlier request is passed over, since its
+response is probably lost. Where several requests have the same id, as re-authentications do (KIP-368), those that were not
+passed over are matched first. Captures may show responses before their requests; such a response waits for the reorder window.
 """
 
 from math import inf
@@ -26,7 +26,7 @@ OUT_OF_ORDER, LATE = FLAG["out_of_order"], FLAG["late"]
 
 
 RESERVED_IDS: Final = (1 << 31) - 8
-"""Java clients count their requests below this and authenticate again with ids from here on (SaslClientAuthenticator)."""
+"""Java clients give requests ids below this one, and re-authenticate with ids from here on (SaslClientAuthenticator)."""
 
 NEW, OUTSTANDING, OVERTAKEN, ACKS0, PAIRED, EARLY = "new", "outstanding", "overtaken", "acks0", "paired", "early"
 TRANSITIONS: Final = (
@@ -51,9 +51,8 @@ TRANSITIONS: Final = (
     Transition(PAIRED, "request_done", "answered"),
     Transition(PAIRED, "response_done", "answered"),
 )
-"""States of an exchange, from `new` to the outcomes of the table `exchanges`. `acks0`: a Produce that expects no response.
-Events are the methods of `Pairing`; one for another exchange of the connection counts too.
-"""
+"""States of an exchange, from `new` to the outcomes in the table `exchanges`. `acks0` is a Produce that expects no response.
+Events are the methods of `Pairing`; an event for another exchange of the connection counts too."""
 
 
 class Outlet(Protocol):
@@ -70,10 +69,10 @@ class Outlet(Protocol):
     ) -> None: ...
 
     def left_out(self, response: PendingResponse) -> None:
-        """A response without a request and without a row."""
+        """A response has neither a request nor a row."""
 
     def passed_over(self, exchange: PendingExchange) -> None:
-        """A later request got its response first; the outcome of this one may be decided much later."""
+        """A later request got its response first. The outcome of this one may be decided much later."""
 
 
 class Pairing:
@@ -89,26 +88,25 @@ class Pairing:
         self.early_bytes = 0
         """Memory of the completed frames among `early`."""
         self.counted = 0
-        """Requests of this connection in the sum of those of all."""
+        """Number of requests of this connection, as counted in the sum of all connections."""
         self._first_named: PendingExchange | None = None
-        """The first outstanding request that is no token, as long as it waits."""
+        """The first outstanding request that is not a token, as long as it waits."""
         self.exchanges = 0
         self.losses = 0
-        """Holes and resyncs of the response stream so far."""
+        """Number of holes and resyncs of the response stream so far."""
         self.request_losses = 0
 
     def _report(self, kind: WeirdKind, detail: str, frame: Frame | None) -> None:
-        """Reports an oddity of a frame, None for one that has not ended yet."""
+        """Reports an oddity of a frame; None for a frame that is not complete yet."""
         if frame is None:
             self.connection.report(kind, detail)
         else:
             self.connection.report(kind, detail, frame.first_ref or 0, frame.low or 0)
 
     def waiting(self, until_ns: int | None) -> int:
-        """Whole requests that came until then (ns) and wait for a response, but for those that a later one's response has
-        passed over. A response behind missing bytes is delivered once these are known to be lost, many requests later: the
-        times tell which these are, of up to IN_FLIGHT_DATED.
-        """
+        """Counts complete requests that came up to `until_ns` and wait for a response, except those that were passed over. If
+        bytes are missing before a response, it is delivered only when these are known to be lost, and many requests may have
+        come by then. The times show which requests came before it; at most IN_FLIGHT_DATED are compared."""
         until, end = inf if until_ns is None else until_ns, inf
         for came, exchange in enumerate(self.outstanding.in_turn()):
             end = min(end, exchange.number + limits.IN_FLIGHT_DATED)
@@ -121,7 +119,7 @@ class Pairing:
         return count - 1 if count and last is not None and last.request is None else count
 
     def count(self) -> None:
-        """Counts the requests that wait in the sum of those of all connections, where they are many."""
+        """Adds the requests that wait to the sum of all connections, if they are many."""
         many = len(self.outstanding) + len(self.one_way)
         many = many if many >= limits.OUTSTANDING_LEAST else 0
         self.bodies.outstanding += many - self.counted
@@ -129,17 +127,17 @@ class Pairing:
 
     @property
     def crowded(self) -> bool:
-        """Whether this connection has to let go of requests, since those of all connections are too many."""
+        """Whether this connection has to drop requests, because those of all connections are too many."""
         return self.counted > 0 and self.bodies.outstanding > limits.OUTSTANDING_OF_ALL
 
     # -- requests -----------------------------------------------------------------------------------------------------
     def number(self) -> int:
-        """The next number within the connection."""
+        """Returns the next number within the connection."""
         self.exchanges += 1
         return self.exchanges
 
     def request(self, exchange: PendingExchange) -> None:
-        """A request's header is complete. Its number is 0 until given here."""
+        """A request's header is complete. The request gets its number here; before it is 0."""
         self.request_losses |= exchange.behind_loss
         response = self._early_response(exchange) if self.early else None
         if response is not None:
@@ -165,7 +163,7 @@ class Pairing:
             self.count()
 
     def request_done(self, exchange: PendingExchange) -> None:
-        """The request's last byte has passed and `exchange.request` is set."""
+        """The request's last byte was reached, and `exchange.request` is set."""
         response = exchange.response
         if response is not None:
             if response.frame is not None:
@@ -184,7 +182,7 @@ class Pairing:
                 return first
             if first.frame is None:
                 return None
-            self._drop_early(first)  # its own request was lost: later ones with its id come later still
+            self._drop_early(first)  # its own request was lost, since later ones with its id come even later
         return None
 
     def _leaves_early(self, response: PendingResponse) -> None:
@@ -194,13 +192,13 @@ class Pairing:
             self._early_holds(-EARLY_RESPONSE_BYTES - (response.frame.size or 0))
 
     def _early_holds(self, change: int) -> None:
-        """Early responses hold so many bytes more, or less."""
+        """The memory of early responses changed by `change` bytes."""
         self.early_bytes += change
         self.bodies.early_bytes += change
 
-    # -- answers ------------------------------------------------------------------------------------------------------
+    # -- responses ----------------------------------------------------------------------------------------------------
     def response(self, response: PendingResponse) -> None:
-        """A response's correlation id is known: finds its request, or holds it for a request captured later."""
+        """A response's correlation id is known: finds its request, or holds it for a request that is captured later."""
         exchange = self._match(response)
         if exchange is None:
             self.settle(response.seen_ns)
@@ -232,7 +230,7 @@ class Pairing:
         if match is not None and not match.precedes(response):
             match = next((one for one in outstanding.all_of(correlation_id) if one.precedes(response)), None)
         if match is not None and match.skipped_ns is not None and (match.correlation_id or 0) >= RESERVED_IDS:
-            match = None  # each login has this id again: the response to it was lost, and so was the request of this response
+            match = None  # each login reuses this id; its response was lost, and so was the request of this one
         first = outstanding.first()
         if first is not None and first.token and (match is None or match is not self._named()):
             return first
@@ -241,17 +239,17 @@ class Pairing:
         return match
 
     def _named(self) -> PendingExchange | None:
-        """The first outstanding request that is no token; searched again only once it has left."""
+        """The first outstanding request that is not a token. It is searched for again only after it has left."""
         first = self._first_named
         if first is None or first not in self.outstanding:
             first = self._first_named = next((x for x in self.outstanding if not x.token), None)
         return first
 
     def _skip_to(self, exchange: PendingExchange, response: PendingResponse) -> None:
-        """Requests in front stay outstanding: their responses may be lost, or come out of order."""
+        """Removes a request behind others. Those remain outstanding, since their responses may be lost or come out of order."""
         lost = new = False
         while (first := self.outstanding.first()) is not None and first.token:
-            # the last token of some mechanisms is not answered
+            # with some mechanisms the last token gets no response
             self._unanswered(self.outstanding.popleft(), "skipped", response.seen_ns)
         for waiting in self.outstanding.pass_over(exchange):
             if waiting.skipped_ns is None:
@@ -264,7 +262,7 @@ class Pairing:
         self.outstanding.remove(exchange)
 
     def response_done(self, response: PendingResponse) -> None:
-        """The response's last byte has passed and `response.frame` is set."""
+        """The response's last byte was reached, and `response.frame` is set."""
         exchange = response.exchange
         if exchange is None and response in self.early and response.frame is not None:
             self._early_holds(EARLY_RESPONSE_BYTES + (response.frame.size or 0))
@@ -272,7 +270,7 @@ class Pairing:
             self.complete(exchange, response)
 
     def complete(self, exchange: PendingExchange, response: PendingResponse) -> None:
-        """Both the request's and the response's last byte have passed."""
+        """The last byte of the request and of the response was reached."""
         flags = response.flags
         client = self.connection.client
         if client is not None and client.fin_ns is not None and response.seen_ns > client.fin_ns:
@@ -281,11 +279,11 @@ class Pairing:
         if self.counted:
             self.count()
         self.outlet.emit(exchange, response, "answered", None, None, flags)
-        response.exchange = None  # they refer to each other, and would wait for the collector of cycles
+        response.exchange = None  # they refer to each other, and only the garbage collector would free them
 
-    # -- what has no partner ------------------------------------------------------------------------------------------
+    # -- requests and responses without a partner ---------------------------------------------------------------------
     def settle(self, time_ns: int) -> None:
-        """Early responses that have waited for the reorder window become orphans."""
+        """Turns early responses that have waited for the reorder window into orphans."""
         client = self.connection.client
         segments = client.data_segments if client is not None else 0
         while (first := self.early.first()) is not None:
@@ -299,9 +297,8 @@ class Pairing:
             self._drop_early(first)
 
     def _drop_passed(self, exchange: PendingExchange) -> None:
-        """Early responses that came before that of a request become orphans where their ids are lower than its own: a client's
-        ids rise and its bytes come in order, so that their requests would be here if they were in the capture.
-        """
+        """Turns early responses that came before the response to `exchange` into orphans if their ids are lower. A client's ids
+        rise and its bytes come in order, so their requests would be here if they were in the capture."""
         correlation = exchange.correlation_id
         while (first := self.early.first()) is not None and first.frame is not None and first.number < exchange.number:
             if correlation is None or first.correlation_id is None or first.correlation_id >= correlation:
@@ -309,7 +306,7 @@ class Pairing:
             self._drop_early(first)
 
     def _drop_early(self, response: PendingResponse) -> None:
-        """An early response becomes an orphan."""
+        """Turns an early response into an orphan."""
         self._leaves_early(response)
         self._orphan(response)
 
@@ -319,7 +316,7 @@ class Pairing:
         self._report(WeirdKind.ORPHAN, f"correlation id {response.correlation_id}", response.frame)
         if response.correlation_id is None:
             self.outlet.left_out(response)
-            return  # the broker's half of a token exchange says nothing on its own
+            return  # the broker's half of a token exchange has no meaning on its own
         orphan = PendingExchange(response.number, None, None, response.correlation_id, None, 0)
         self.outlet.emit(orphan, response, "orphan", reason, None, response.flags)
 
@@ -332,7 +329,7 @@ class Pairing:
         self.outlet.emit(exchange, None, "unanswered", reason, decided_ns, 0)
 
     def finish(self, reason: str, decided_ns: int, losing: bool) -> None:
-        """Nothing more will come. `losing`: the response stream ended in a hole or without a boundary."""
+        """Ends the connection: nothing more will come. `losing`: the response stream ended in a hole or without a boundary."""
         for response in self.early:
             if response.frame is not None:
                 self._orphan(response)

@@ -28,7 +28,7 @@ NO_REQUEST = "no request in sight"
 
 
 def why_not(data: bytearray) -> str:
-    """The reason why a client's first bytes are no request."""
+    """The reason why a client's first bytes are not a request."""
     if len(data) < 12:
         return f"{len(data)} bytes, too few to tell"
     size = int.from_bytes(data[:4], "big", signed=True)
@@ -38,16 +38,16 @@ def why_not(data: bytearray) -> str:
 
 
 class Recognition(NamedTuple):
-    """`client`: index of the client's stream, None where this is not Kafka; `detail`: what it looks like instead."""
+    """`client`: index of the client's stream, None if this is not Kafka. `detail`: what it looks like instead."""
 
     client: int | None
     detail: str = ""
 
 
 def from_first_request(data: bytearray, complete: bool) -> bool | None:
-    """Whether the stream of a client, from its first byte on, begins with a Kafka request. None: more bytes are needed.
+    """Whether the stream of a client, from its first byte on, begins with a Kafka request; None if more bytes are needed.
 
-    `complete`: no more bytes will come, or enough were waited for.
+    `complete` says that no more bytes will come, or that enough were waited for.
     """
     if other_protocol(data) == "tls" or (len(data) >= 4 and data[:4].isalpha()):
         return False
@@ -77,9 +77,8 @@ def from_first_request(data: bytearray, complete: bool) -> bool | None:
 def from_first_bytes(
     up: bytearray, down: bytearray, client: int, header: ProxyHeader | None, complete: bool
 ) -> Recognition | None:
-    """What a connection is whose client's stream `up`, of index `client`, is there from its first byte on, with the `header`
-    that it begins with. None: more bytes are needed.
-    """
+    """Recognises a connection whose client's stream `up`, of index `client`, is there from its first byte on. `header` is the
+    PROXY header that it begins with. None if more bytes are needed."""
     if header is None and not complete and begins_one(up):
         return None
     data = up if header is None else up[header.size :]
@@ -93,7 +92,7 @@ def from_first_bytes(
 
 
 def headers_in_a_row(data: bytearray, at: int = 0, most: int = limits.RECOGNISED_HEADERS_MAX) -> list[RequestHeader]:
-    """Request headers that stand one after another from a byte on: one client id, rising correlation ids."""
+    """Consecutive request headers from a byte on, with one client id and rising correlation ids."""
     found: list[RequestHeader] = []
     while len(found) < most and at + 12 <= len(data):
         size = int.from_bytes(data[at : at + 4], "big", signed=True)
@@ -110,18 +109,18 @@ def headers_in_a_row(data: bytearray, at: int = 0, most: int = limits.RECOGNISED
 
 
 class Score(NamedTuple):
-    """How well one side fits as the client; compared field by field, greater is better."""
+    """How well one side fits as the client. Scores are compared field by field; greater is better."""
 
     responses: int
-    """Its requests that have a response on the other side."""
+    """Number of its requests that have a response on the other side."""
     headers: int
-    """Request headers in a row."""
+    """Number of consecutive request headers."""
     named: bool
-    """They carry a printable client id."""
+    """Whether they have a printable client id."""
 
     @property
     def certain(self) -> bool:
-        """Whether this is enough to decide before all bytes are in."""
+        """Whether this is enough to decide before all bytes have come."""
         return self.named and ((self.headers >= 2 and self.responses >= 1) or self.headers >= 4)
 
 
@@ -129,7 +128,7 @@ NOTHING = Score(0, 0, False)
 
 
 def score(up: bytearray, down: bytearray) -> Score:
-    """How well `up` fits as requests and `down` as their responses."""
+    """Rates how well `up` fits as requests and `down` as their responses."""
     headers = headers_in_a_row(up)
     if not headers:
         return NOTHING
@@ -149,10 +148,11 @@ def score(up: bytearray, down: bytearray) -> Score:
 
 
 def evident(up: bytearray, headers: list[RequestHeader], named: bool, responses: int) -> bool:
-    """Whether the first request is more than a chance.
+    """Whether the first request is unlikely to be a coincidence.
 
-    It has a name and a response; or its body reads to the end, and it has a name, a response, or another request behind it and
-    more than zeros in it; or its end is missing, and it has a name and enough of it is there, which reads as the beginning.
+    It has a name and a response. Or its body can be read to the end, and it has a name, a response, or another request behind
+    it and a body that is not all zeros. Or its end is missing, it has a name, and enough bytes are there that read as the
+    beginning of such a request.
     """
     size = int.from_bytes(up[:4], "big", signed=True)
     if len(up) < 4 + size:
@@ -164,7 +164,7 @@ def evident(up: bytearray, headers: list[RequestHeader], named: bool, responses:
 
 
 def requests_anywhere(data: bytearray) -> bool:
-    """Two good headers in a row of one client, the first with a body that fits, somewhere in a stream without its start."""
+    """Whether two good headers of one client follow each other anywhere in a stream without its start; the first body fits."""
     room = limits.RECOGNISE_PROOF_FACTOR * len(data)
     for match in SHAPE.finditer(data):
         at = match.start()
@@ -180,7 +180,7 @@ def requests_anywhere(data: bytearray) -> bool:
 
 
 def from_content(first: bytearray, second: bytearray, final: bool) -> Recognition | None:
-    """Client and server of a connection without a SYN. None: not decided yet."""
+    """Finds client and server of a connection without a SYN; None if it is not decided yet."""
     scores = score(first, second), score(second, first)
     best = max(scores)
     if scores[0] != scores[1] and (best.certain or (final and best != NOTHING)):
@@ -191,6 +191,6 @@ def from_content(first: bytearray, second: bytearray, final: bool) -> Recognitio
 
 
 def from_pieces(first: list[bytearray], second: list[bytearray]) -> Recognition | None:
-    """The last attempt at a connection whose first bytes decide nothing: requests in any piece of one side only."""
+    """The last attempt for a connection whose first bytes decide nothing: looks for requests in any piece, on one side only."""
     found = [side for side, pieces in enumerate((first, second)) if any(map(requests_anywhere, pieces))]
     return Recognition(found[0]) if len(found) == 1 else None

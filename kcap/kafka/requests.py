@@ -1,6 +1,6 @@
 """Frames of a client: request headers, Produce's acks, raw SASL tokens.
 
-In: stream bytes. Out: exchanges to the `Pairing`, bodies to the `BodyCollector`. Laws as in `kcap.kafka.framing`.
+In: stream bytes. Out: exchanges to the `Pairing`, bodies to the `BodyCollector`. The laws are those of `kcap.kafka.framing`.
 """
 
 from collections.abc import Iterable
@@ -35,8 +35,7 @@ from kcap.weird import WeirdKind
 HEAD = REQUEST_HEAD.size
 CLIENT_ID_AT = 12
 SHORTEST_ID = 3
-"""A client id of at most one letter (with its length) occurs anywhere by chance; resync searches its requests by shape instead.
-"""
+"""A client id of at most one letter (with its length) occurs anywhere by chance; resync then searches for requests by shape."""
 
 
 class RequestFramer(Framer):
@@ -46,19 +45,19 @@ class RequestFramer(Framer):
         super().__init__(stream, bodies)
         self.pairing = pairing
         self.raw_id: bytes | None = None
-        """The client id of the last request as bytes: comparing is cheaper than decoding."""
+        """The client id of the last request as bytes, which are cheaper to compare than text."""
         self.client_id: str | None = None
         self.client_ids: dict[str | None, bytes] = {}
-        """Client ids of this connection -> their bytes on the wire, length included."""
+        """Client ids of this connection -> their bytes on the wire, with the length."""
         self.last_correlation: int | None = None
         self.handshake: RequestHeader | None = None
-        """The SaslHandshake v0 after which raw tokens follow."""
+        """The SaslHandshake v0 that raw tokens follow; None if there is none."""
         self.raw_tokens = False
 
     def data(
         self, offset: int, buffer: bytes, at: int, captured: int, length: int, time_ns: int, ref: int, position: int
     ) -> None:
-        """Takes bytes; whole frames with a header like the last one go the short way."""
+        """Takes bytes. Complete frames with a header like the previous one take a short path."""
         if (
             self.open is None
             and self.search is None
@@ -99,17 +98,17 @@ class RequestFramer(Framer):
         self.slow(offset, buffer, at, captured, length, time_ns, ref, position)
 
     def _placed(self, exchange: PendingExchange, first_ref: int | None, offset: int) -> None:
-        """Notes where a request begins."""
+        """Stores where a request begins."""
         exchange.first_ref, exchange.place, exchange.behind_loss = first_ref, self.stream.place(offset), self.losses > 0
 
-    # -- what a request is --------------------------------------------------------------------------------------------
+    # -- what counts as a request -------------------------------------------------------------------------------------
     def sane(self, size: int) -> bool:
         if self.handshake is not None:
             return 0 <= size <= limits.FRAME_BYTES_MAX
         return 8 <= size <= limits.FRAME_BYTES_MAX
 
     def _accept(self, header: RequestHeader | None) -> bool:
-        """Whether a header is accepted: on a Kafka connection also one of a key or version that this schema lacks."""
+        """Whether a header is accepted. On a Kafka connection, this includes a key or version that the schema does not have."""
         if header is None or header.known or noise(header):
             return header is not None and header.known
         return (names_client(header) and header.client_id in self.client_ids) or (not self.frames and plausible(header))
@@ -131,7 +130,7 @@ class RequestFramer(Framer):
                 return True
             self.handshake = None
         if header is None and len(data) >= 8:
-            # cut by the snapshot length in the middle of its header: no row, but the boundary holds
+            # the snapshot length cut it in the middle of its header: no row, but the boundary is kept
             return bool(self.frames and self.stream.anchored and not self.losses and final and len(data) < size)
         if header is None:
             return True  # cut before its eighth byte: as above
@@ -204,7 +203,7 @@ class RequestFramer(Framer):
             exchange.request_slot = self.bodies.add(frame.head, 4, len(frame.head), UNKNOWN, exchange)
         self.pairing.request_done(exchange)
 
-    # -- searching ----------------------------------------------------------------------------------------------------
+    # -- resync -------------------------------------------------------------------------------------------------------
     def follows(self, frame: OpenFrame, buffer: bytes, at: int, captured: int) -> bool:
         if captured < HEAD or not self.raw_id:
             return False
@@ -238,7 +237,7 @@ class RequestFramer(Framer):
         if header.body is None:
             return None if region.comes(at, have + 1) and not final else False
         if not names_client(header):
-            # without a name only the body tells a request from zeros
+            # without a name, only the body distinguishes a request from zeros
             if region.have(at) >= 4 + size and (
                 self.proof_room(size) < size or not body_fits(region.data[at + 4 : at + 4 + size], header)
             ):
@@ -265,7 +264,7 @@ class RequestFramer(Framer):
 
     @staticmethod
     def _header_at(region: Region, at: int) -> tuple[RequestHeader | None, int, int]:
-        """The header and frame size at a place, and how many bytes were captured there."""
+        """Returns the header and frame size at a position, and how many bytes were captured there."""
         have = region.have(at)
         if have < HEAD:
             return None, -1, have

@@ -1,6 +1,6 @@
 """Frames of a broker: correlation ids, and whether a frame without an outstanding request is plausible.
 
-In: stream bytes. Out: responses to the `Pairing`, bodies to the `BodyCollector`. Laws as in `kcap.kafka.framing`.
+In: stream bytes. Out: responses to the `Pairing`, bodies to the `BodyCollector`. The laws are those of `kcap.kafka.framing`.
 """
 
 from bisect import bisect_right
@@ -25,7 +25,7 @@ from kcap.net.tcp import Stream
 
 HEAD = 8
 PROOF = 16
-"""Bytes of a response that count as evidence where no segment begins with it and nothing follows it."""
+"""Bytes of a response that count as evidence if no segment begins with it and nothing follows it."""
 PAIR = Struct(">ii")
 """Length prefix and correlation id."""
 FETCHES = frozenset({1, 59, 78})
@@ -40,14 +40,13 @@ class ResponseFramer(Framer):
         self.pairing = pairing
         self.requests = requests
         self.last_ns: int | None = None
-        """When the last byte of the last response was seen."""
+        """Time of the last byte of the last response, ns."""
 
     def data(
         self, offset: int, buffer: bytes, at: int, captured: int, length: int, time_ns: int, ref: int, position: int
     ) -> None:
-        """Takes bytes; whole frames go the short way, and of these at once the response to the oldest request of those that no
-        later one's response passed over.
-        """
+        """Takes bytes. Complete frames take a short path; on it, the response to the oldest request that was not passed over is
+        matched at once."""
         pairing, requests = self.pairing, self.requests
         whole = self.open is None and self.search is None and captured == length
         if whole and not self.boundary_flags and not requests.raw_tokens:
@@ -93,7 +92,7 @@ class ResponseFramer(Framer):
         super().gap(offset, length, time_ns)
         self.pairing.losses = self.losses
 
-    # -- what a response is -------------------------------------------------------------------------------------------
+    # -- what counts as a response ------------------------------------------------------------------------------------
     def sane(self, size: int) -> bool:
         return (0 if self.requests.raw_tokens else 4) <= size <= limits.FRAME_BYTES_MAX
 
@@ -139,11 +138,10 @@ class ResponseFramer(Framer):
             response.slot = self.bodies.add(frame.head, HEAD, len(frame.head), UNKNOWN, response)
         self.pairing.response_done(response)
 
-    # -- searching ----------------------------------------------------------------------------------------------------
+    # -- resync -------------------------------------------------------------------------------------------------------
     def candidates(self, region: Region, start: int) -> Iterable[int]:
-        """Places of outstanding ids in bytes that were sent after their requests; for an id that became outstanding only now,
-        in all bytes searched before too: a tap may show packets in another order.
-        """
+        """Positions of outstanding ids in bytes that were sent after their requests. For an id that has just become
+        outstanding, the bytes searched before are included, since a tap may show packets in another order."""
         places, begin, search = [], 0, self.search
         sought = search.sought if search is not None else None
         if sought is None:
@@ -169,9 +167,8 @@ class ResponseFramer(Framer):
         return places
 
     def _follows(self, region: Region, at: int, exchange: PendingExchange) -> bool:
-        """Whether the bytes at a place of the search were sent after a request. A whole response may come with the last packet
-        before it, for some captures have bytes ahead of their packets.
-        """
+        """Whether the bytes at a position of the search were sent after a request. A complete response may come with the last
+        packet before the request, because some captures have bytes ahead of their packets."""
         pieces = self.search.pieces if self.search is not None else ()
         if not pieces:
             return True
@@ -182,7 +179,7 @@ class ResponseFramer(Framer):
         return acked == exchange.place and HEAD <= 4 + PAIR.unpack_from(region.data, at)[0] <= region.have(at)
 
     def follows(self, frame: OpenFrame, buffer: bytes, at: int, captured: int) -> bool:
-        if captured < HEAD or not frame.header:  # some brokers write the length apart
+        if captured < HEAD or not frame.header:  # some brokers send the length separately
             return False
         size, correlation = PAIR.unpack_from(buffer, at)
         return 4 <= size <= limits.RESYNC_FRAME_MAX and self._known(correlation)
@@ -191,12 +188,11 @@ class ResponseFramer(Framer):
         return self.pairing.outstanding.oldest(correlation) is not None
 
     def _fits(self, region: Region, at: int, size: int, correlation: int) -> bool:
-        """Whether the body reads as a response to the request, as far as it was captured: ids are small numbers that occur
-        anywhere.
-        """
+        """Whether the body can be read as a response to the request, as far as it was captured. The id alone is not enough: ids
+        are small numbers that occur anywhere."""
         have = min(region.have(at), 4 + size, limits.FRAME_GATHERED_MAX)
         if have <= HEAD < 4 + size:
-            return True  # nothing of its body is there; a body of no bytes at all is read like any other
+            return True  # nothing of its body was captured; an empty body is read like any other
         have = HEAD + self.proof_room(have - HEAD)
         fine = (COMPLETE,) if have == 4 + size else (COMPLETE, SHORT)
         key_versions = {(x.api_key, x.api_version) for x in self.pairing.outstanding.all_of(correlation)}
@@ -209,16 +205,16 @@ class ResponseFramer(Framer):
         return False
 
     def _plausible(self, correlation: int, size: int) -> bool:
-        """Whether a response of this id and size is plausible here."""
+        """Whether a response with this id and size is plausible here."""
         waiting = self.pairing.outstanding.oldest(correlation)
         if waiting is None:
             if not correlation and self._known(size - PREFIX.size):
-                return False  # a prefix of four bytes too many makes a length of the next id, and an id of its throttle time
+                return False  # starting four bytes early, the next id would be the length and its throttle time the id
             last = self.requests.last_correlation
             missed = self.requests.losses or not self.requests.stream.anchored
             counted = last is not None and 0 <= correlation < last and (last < RESERVED_IDS or correlation >= RESERVED_IDS)
             if not missed and counted and not self.requests.raw_tokens:
-                # all requests so far were seen, and this one has been answered or was never made
+                # all requests so far were seen, and this one either had its response or never existed
                 return self.pairing.one_way.oldest(correlation) is not None
             near = (
                 last is None
@@ -241,12 +237,12 @@ class ResponseFramer(Framer):
             return False
         known = self._known(correlation)
         if not first and (not known or (not correlation and at not in region.starts)):
-            return False  # bodies have zeros anywhere, and what is read from them on ends where a Fetch response ends
+            return False  # bodies have zeros anywhere, and reading on from them ends where a Fetch response ends
         if known and not self._fits(region, at, size, correlation):
             return False
         following = at + 4 + size
         if first and known:
-            # snapshot lengths cut bodies, but segments tell their sizes, and so where a response ends
+            # snapshot lengths cut bodies, but segments give their sizes, and with them the end of a response
             ends = following == len(region) or following in region.starts
             if ends or self._believed(region.have(at), 4 + size, correlation):
                 return True
@@ -254,8 +250,8 @@ class ResponseFramer(Framer):
         have = region.have(following)
         if have >= HEAD:
             next_size, next_correlation = PAIR.unpack_from(region.data, following)
-            # The next answer's request may stand behind a hole of its own stream: a body that reads to its end is proof too,
-            # and so is a segment that begins with the answer, for a broker writes it apart.
+            # The request of the next response may be in a hole of its own stream. A body that can be read to its end is
+            # evidence too, and so is a segment that begins with the response, because a broker writes each response separately.
             whole = 4 + size <= min(region.have(at), limits.FRAME_GATHERED_MAX)
             proven = first or whole or at in region.starts
             near = 0 < next_correlation - correlation < limits.IDS_IN_FLIGHT
@@ -266,13 +262,13 @@ class ResponseFramer(Framer):
         if region.comes(following, HEAD) and not final:
             return None
         if following == len(region) or (not first and following < len(region) and have < 4):
-            # a length and an id alone are two small numbers, as any body has them; so are an id and the throttle time of 0
-            # behind it, where a segment begins with the length before
+            # A length and an id alone are two small numbers, which any body contains. So are an id and a throttle time of 0
+            # behind it, if a segment begins with the length before them.
             inside = at - PREFIX.size in region.starts
-            proof = min(4 + size, PROOF) if following == len(region) else 4 + size  # a gap and some bytes behind prove no end
+            proof = min(4 + size, PROOF) if following == len(region) else 4 + size  # a gap and some bytes after it prove no end
             return at in region.starts or (not inside and region.have(at) >= proof)
-        # the capture ends inside it: a known id where a segment starts is no chance, as long as not all but a little is missing
-        # (what stands behind a hole may be of another frame)
+        # The capture ends inside the response. A known id where a segment starts is no coincidence, unless nearly all is
+        # missing. What follows a hole may belong to another frame.
         return (
             following > len(region) and known and at in region.starts and self._believed(region.have(at), 4 + size, correlation)
         )

@@ -1,7 +1,7 @@
-"""Resync: searches a frame boundary in bytes whose alignment is lost.
+"""Resync: searches for a frame boundary in bytes whose alignment is lost.
 
 In: pieces of one direction's stream, and holes. Out: the pieces from the boundary on, to be read again as frames. Law: nothing
-is lost: every byte is returned, held, or counted in `skipped`.
+is lost; every byte is returned, held, or counted in `skipped`.
 """
 
 from bisect import bisect_right
@@ -14,23 +14,23 @@ from kcap import limits
 from kcap.limits import RESYNC_PIECE_BYTES
 
 SHORTEST = 14
-"""Bytes needed behind a place to tell a boundary from noise: the fixed head of a request."""
+"""Number of bytes needed to distinguish a boundary from noise: the fixed head of a request."""
 
 END_OF = itemgetter(1)
 
 
 def enough(seen: int, size: int) -> bool:
-    """Whether `seen` bytes of a stream are evidence for a frame of `size` bytes: the more is missing, the more it takes."""
+    """Whether `seen` bytes of a stream are evidence for a frame of `size` bytes: the more are missing, the more are needed."""
     missing = size - seen
     return missing <= 0 or seen >= limits.EVIDENCE_BYTES * (missing // limits.EVIDENCE_STEP).bit_length()
 
 
 NO_PACKET = -1
-"""The packet reference of a piece that is a hole."""
+"""Packet reference of a piece that is a hole."""
 
 
 class Piece(NamedTuple):
-    """Stream bytes with the packet that brought them; `data` is shorter than `length` where the snapshot length cut."""
+    """Stream bytes with the packet that carried them; `data` is shorter than `length` if the snapshot length cut the packet."""
 
     offset: int
     data: bytes
@@ -41,37 +41,37 @@ class Piece(NamedTuple):
 
 
 class Region:
-    """Stream bytes from one offset on; bytes that were not captured are zeros, and `holes` lists them."""
+    """Stream bytes from one offset on. Bytes that were not captured are zeros, and `holes` lists them."""
 
     def __init__(self) -> None:
         self.data = bytearray()
         self.holes: list[tuple[int, int]] = []
         self.starts: set[int] = set()
-        """Where segments begin."""
+        """Positions at which segments begin."""
         self.needed = 0
-        """Bytes of the region with which the last `comes` that was true may become false."""
+        """Size of the region from which on the last `comes` that was true may become false."""
         self.ended = False
-        """A hole came since the flag was last cleared: what waited for more bytes at its place gets none."""
+        """Whether a hole came since the flag was last cleared; positions that waited for more bytes then get none."""
 
     def __len__(self) -> int:
         return len(self.data)
 
     def have(self, at: int) -> int:
-        """Captured bytes from `at` on without a break."""
+        """Number of contiguous captured bytes from `at` on."""
         place = bisect_right(self.holes, at, key=END_OF)
         if place == len(self.holes):
             return max(0, len(self.data) - at)
         return max(0, self.holes[place][0] - at)
 
     def comes(self, at: int, size: int) -> bool:
-        """Whether more bytes of the stream could still make `size` captured bytes at `at`."""
+        """Whether further bytes of the stream could still make `size` captured bytes at `at`."""
         more = at + size > len(self.data) and at + self.have(at) >= len(self.data)
         if more:
             self.needed = at + size
         return more
 
     def captured(self, start: int) -> Iterable[tuple[int, int]]:
-        """The captured stretches from `start` on."""
+        """The contiguous captured ranges from `start` on."""
         for place in range(bisect_right(self.holes, start, key=END_OF), len(self.holes)):
             low, high = self.holes[place]
             if start < low:
@@ -86,7 +86,7 @@ class Region:
         self.hole(piece.length - len(piece.data))
 
     def hole(self, length: int) -> None:
-        """Bytes that were not captured come next."""
+        """Adds bytes that were not captured."""
         if length > 0:
             start = len(self.data)
             self.data += bytes(length)
@@ -96,24 +96,24 @@ class Region:
             self.ended = True
 
     def drop(self, size: int) -> None:
-        """Forgets the first bytes."""
+        """Removes the first bytes."""
         del self.data[:size]
         self.holes = [(max(0, start - size), end - size) for start, end in self.holes if end > size]
         self.starts = {start - size for start in self.starts if start >= size}
 
 
 class BoundaryTest(Protocol):
-    """What a direction knows of frame starts."""
+    """What a direction knows about where frames start."""
 
     @property
     def resync_room(self) -> int:
-        """Bytes that a resync may hold."""
+        """Number of bytes that a resync may hold."""
 
     def resynced_over(self, size: int) -> None:
-        """A resync takes `size` more bytes of the stream, perhaps not for the first time."""
+        """A resync takes `size` more bytes of the stream; it may have taken them before."""
 
     def resync_holds(self, change: int) -> None:
-        """A resync holds so many bytes more, or less."""
+        """The number of bytes that a resync holds changed by `change`."""
 
     def candidates(self, region: Region, start: int) -> Iterable[int]: ...
 
@@ -121,40 +121,40 @@ class BoundaryTest(Protocol):
 
 
 class BoundarySearch:
-    """One resync. `first`: it starts where the capture of the stream starts; `refuse`: its first byte is no boundary."""
+    """One resync. `first`: it starts where the capture of the stream starts. `refuse`: its first byte is no boundary."""
 
     def __init__(self, direction: BoundaryTest, first: bool = False, refuse: bool = False) -> None:
         self.direction = direction
         self.first = first
         self.sought: set[int] | None = None
-        """Correlation ids that it has searched for; None before it searches."""
+        """Correlation ids that it has searched for; None before the search."""
         self.region = Region()
         self.pieces: list[Piece] = []
-        """The pieces so far, holes as pieces without data."""
+        """The pieces so far; holes are pieces without data."""
         self.waiting: set[int] = set()
-        """Places of which more bytes are to be seen, or that wait for such a place before them."""
+        """Positions that need more bytes, or that wait for such a position before them."""
         self._wake: list[tuple[int, int]] = []
-        """Heap of the waiting: the size of the region from which on to look again, and the place."""
+        """Heap of the waiting positions, by the size of the region from which on each is checked again."""
         self._starts: list[int] = []
-        """Heap of the waiting places where segments begin, and of some that wait no more."""
+        """Heap of the waiting positions at which segments begin; some of them no longer wait."""
         self.scanned = 1 if refuse else 0
         self.skipped = 0
         self.limited = False
         self.at_start = False
-        """The boundary was found where the resync began: no byte was skipped."""
+        """Whether the boundary was found where the resync began, so that no byte was skipped."""
 
     @property
     def size(self) -> int:
-        """Memory of the bytes and of their pieces."""
+        """Memory of the bytes and of their pieces, bytes."""
         return len(self.region) + RESYNC_PIECE_BYTES * len(self.pieces)
 
     @property
     def held(self) -> int:
-        """Stream bytes held."""
+        """Number of stream bytes held."""
         return sum(p.length for p in self.pieces if p.ref != NO_PACKET)
 
     def data(self, piece: Piece) -> list[Piece] | None:
-        """More bytes; the pieces from the boundary on when it is found."""
+        """Takes more bytes; returns the pieces from the boundary on once it is found."""
         self.pieces.append(piece)
         self.region.add(piece)
         self.direction.resynced_over(piece.length)
@@ -168,7 +168,7 @@ class BoundarySearch:
         return found
 
     def hole(self, offset: int, length: int) -> list[Piece] | None:
-        """Bytes that no packet carries come next."""
+        """Takes a hole: bytes that no packet carries."""
         if len(self.region) + length > self.direction.resync_room:
             found = self.finish()
             if found is None:
@@ -180,7 +180,7 @@ class BoundarySearch:
         return self._look(final=False)
 
     def finish(self) -> list[Piece] | None:
-        """No more bytes will come that could confirm a boundary."""
+        """Ends the search, because no more bytes will come that could confirm a boundary."""
         found = self._look(final=True)
         if found is None:
             self._drop(len(self.region))
@@ -198,7 +198,7 @@ class BoundarySearch:
             verdict = self.direction.is_boundary(region, at, final, first and at == 0)
             if verdict and not self._start_waits(at):
                 return self._take(at)
-            if verdict:  # it may lie inside of what a segment began with, of which more is to be seen
+            if verdict:  # it may lie inside what a segment began with, of which more bytes are needed
                 self._wait(at, 0)
             elif verdict is None and not final:
                 self._wait(at, region.needed)
@@ -206,14 +206,14 @@ class BoundarySearch:
         return None
 
     def _wait(self, at: int, needed: int) -> None:
-        """Has a place looked at again once the region has `needed` bytes."""
+        """Checks a position again once the region has `needed` bytes."""
         self.waiting.add(at)
         heappush(self._wake, (needed, at))
         if at in self.region.starts:
             heappush(self._starts, at)
 
     def _awake(self, every: bool) -> list[int]:
-        """The waiting places to be looked at again, which no longer wait."""
+        """Removes and returns the waiting positions that have to be checked again."""
         if every:
             places = list(self.waiting)
             self.waiting.clear()
@@ -226,13 +226,13 @@ class BoundarySearch:
         return places
 
     def _start_waits(self, at: int) -> bool:
-        """Whether a place before `at` waits at which a segment begins."""
+        """Whether a position before `at`, at which a segment begins, still waits."""
         while self._starts and self._starts[0] not in self.waiting:
             heappop(self._starts)
         return bool(self._starts) and self._starts[0] < at
 
     def _take(self, at: int) -> list[Piece]:
-        """The pieces from `region[at]` on; those before are skipped."""
+        """Returns the pieces from `region[at]` on and skips those before."""
         self.direction.resync_holds(-self.size)
         self.at_start = at == 0 and not self.skipped
         out = []
@@ -253,7 +253,7 @@ class BoundarySearch:
             self.skipped += length
 
     def _drop(self, size: int) -> None:
-        """Gives up whole pieces from the front, up to `size` bytes."""
+        """Skips whole pieces at the front, up to `size` bytes."""
         done = dropped = 0
         for piece in self.pieces:
             if done + piece.length > size:

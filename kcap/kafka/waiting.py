@@ -1,7 +1,7 @@
-"""What waits for a partner on one connection, in order of arrival and by correlation id.
+"""Requests or responses that wait for a partner on one connection, in order of arrival and by correlation id.
 
-In: requests or responses. Out: the oldest, the oldest of an id, or all of them in order. Law: every operation takes constant
-time on average, however many wait and however their ids repeat: a capture chooses both.
+In: requests or responses. Out: the oldest one, the oldest one with an id, or all of them in order. Law: every operation takes
+constant time on average, however many entries wait and however often their ids repeat, because the capture determines both.
 """
 
 from collections import OrderedDict
@@ -21,25 +21,24 @@ Item = TypeVar("Item", bound=Identified)
 ById: TypeAlias = dict[int | None, Item | OrderedDict[int, Item]]
 NONE: Final[OrderedDict[int, Any]] = OrderedDict()
 NO_IDS: Final[dict[int | None, Any]] = {}
-"""What a queue has in which nothing has waited yet, as in most: a connection has three, and a flood a hundred thousand
-connections. Nothing is written to these.
-"""
+"""Index of a queue in which nothing has waited yet. Most queues are such: a connection has three, and a flood has a hundred
+thousand connections. It is never written to."""
 
 
 class WaitingQueue(Generic[Item]):
-    """A queue whose entries are also found by correlation id."""
+    """A queue whose entries can also be found by correlation id."""
 
     __slots__ = ("_by_id", "_order", "_passed", "_passed_by_id")
 
     def __init__(self) -> None:
         self._passed: OrderedDict[int, Item] = NONE
-        """Entries that were passed over, by identity, oldest first; all of them are older than those of `_order`."""
+        """Entries that were passed over, by identity, oldest first. All of them are older than those of `_order`."""
         self._order: OrderedDict[int, Item] = NONE
-        """The other entries. A dict would scan what was removed from its front."""
+        """The other entries. It is no plain dict, which would scan the entries that were removed from its front."""
         self._by_id: ById[Item] = NO_IDS
-        """Correlation id -> its entry of `_order`, or its entries where several wait."""
+        """Correlation id -> its entry of `_order`, or its entries if several wait."""
         self._passed_by_id: ById[Item] = NO_IDS
-        """The same of `_passed`."""
+        """The same for `_passed`."""
 
     def __len__(self) -> int:
         return len(self._order) + len(self._passed)
@@ -55,7 +54,7 @@ class WaitingQueue(Generic[Item]):
         return id(item) in self._order or id(item) in self._passed
 
     def likely(self) -> Iterator[Item]:
-        """The entries in the order in which their partners are likely to come: those that were passed over are the last."""
+        """The entries in the order in which their partners are likely to come; those that were passed over are last."""
         return chain(self._order.values(), self._passed.values())
 
     def first(self) -> Item | None:
@@ -77,7 +76,7 @@ class WaitingQueue(Generic[Item]):
         return None
 
     def ahead(self) -> int:
-        """Entries that were not passed over."""
+        """Number of entries that were not passed over."""
         return len(self._order)
 
     def in_turn(self) -> Iterator[Item]:
@@ -85,7 +84,7 @@ class WaitingQueue(Generic[Item]):
         return iter(self._order.values())
 
     def pass_over(self, until: Item) -> Iterator[Item]:
-        """The entries before `until`, oldest first, but for those that an earlier call returned."""
+        """Yields the entries before `until`, oldest first, except those that an earlier call yielded."""
         order, passed = self._order, self._passed
         if id(until) not in order:
             return
@@ -111,14 +110,14 @@ class WaitingQueue(Generic[Item]):
         _enter(self._by_id, item)
 
     def oldest(self, correlation_id: int | None) -> Item | None:
-        """The oldest entry of an id that was not passed over; where all were, the oldest of these."""
+        """The oldest entry with an id that was not passed over; if all were, the oldest of them."""
         known = self._by_id.get(correlation_id)
         if known is None:
             known = self._passed_by_id.get(correlation_id)
         return next(iter(known.values())) if isinstance(known, OrderedDict) else known
 
     def all_of(self, correlation_id: int | None) -> Iterator[Item]:
-        """The entries of an id, oldest first."""
+        """The entries with an id, oldest first."""
         for entries in (self._passed_by_id, self._by_id):
             known = entries.get(correlation_id)
             if isinstance(known, OrderedDict):
@@ -127,11 +126,11 @@ class WaitingQueue(Generic[Item]):
                 yield known
 
     def several(self, correlation_id: int | None) -> bool:
-        """Whether more than one entry has an id."""
+        """Whether more than one entry has this id."""
         return next(islice(self.all_of(correlation_id), 1, None), None) is not None
 
     def remove(self, item: Item) -> None:
-        """Removes an entry; KeyError where it does not wait."""
+        """Removes an entry. Raises KeyError if it is not in the queue."""
         if self._order.pop(id(item), None) is not None:
             _leave(self._by_id, item)
         else:
@@ -139,7 +138,7 @@ class WaitingQueue(Generic[Item]):
             _leave(self._passed_by_id, item)
 
     def popleft(self) -> Item:
-        """Removes the oldest entry and returns it; IndexError where none waits."""
+        """Removes and returns the oldest entry. Raises IndexError if the queue is empty."""
         item = self.first()
         if item is None:
             raise IndexError("nothing waits")
@@ -159,7 +158,7 @@ class WaitingQueue(Generic[Item]):
         self.restore(*state)
 
     def restore(self, items: list[Item], passed: int) -> None:
-        """Holds these entries alone, the first `passed` of which were passed over."""
+        """Replaces all entries with `items`, the first `passed` of which were passed over."""
         self._passed, self._order = OrderedDict(), OrderedDict()  # identities are those of this process
         self._by_id, self._passed_by_id = {}, {}
         for item in items[:passed]:
@@ -181,7 +180,7 @@ def _enter(entries: ById[Item], item: Item) -> None:
 
 
 def _leave(entries: ById[Item], item: Item) -> None:
-    """Removes an entry of its id."""
+    """Removes an entry with its id."""
     known = entries[item.correlation_id]
     if isinstance(known, OrderedDict) and len(known) > 1:
         del known[id(item)]

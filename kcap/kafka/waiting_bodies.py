@@ -1,8 +1,8 @@
-"""What is carried of the bodies of requests that wait for a later batch, as columns.
+"""The carried values of bodies whose requests wait for a later batch, as columns.
 
-In: messages of a projection. Out: their numbers, texts and topics, which need no other buffer, by slot. Law: `values` are those
-that `BodyBatch.values` has of each body in its own batch. Only the fast path has many such requests; what is rare about a body
-(it is damaged, its bytes are kept, it has many topics) is left to `BodyCollector.carry`.
+In: messages of a projection. Out: their numbers, texts and topics by slot, which need no other buffer. Law: `values` equals
+what `BodyBatch.values` gives for each body in its own batch. Only the fast path has many such requests. Bodies with rare
+properties (damage, retained bytes, many topics) are left to `BodyCollector.carry`.
 """
 
 from dataclasses import dataclass
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 
 _WIDTH: Final = slots.WIDTH
 STATUS, MASK = _WIDTH, _WIDTH + 1
-"""Rows of `WaitingBodies.numbers` behind those of `Projection.values`."""
+"""Rows of `WaitingBodies.numbers` after those of `Projection.values`."""
 
 
 @dataclass(frozen=True, slots=True)
 class WaitingBodies:
-    """Carried bodies, a column each."""
+    """Carried bodies, one per column."""
 
     slots: "Int64s"
-    """Below NO_BODY, ascending."""
+    """Slots, which are below NO_BODY and ascending."""
     numbers: Any
-    """int64[STATUS + 2, n]: as `Projection.values`, then status and mask; texts are spans of `data`."""
+    """int64[STATUS + 2, n]: as `Projection.values`, then status and mask. Texts are spans of `data`."""
     topics: Any
-    """int64[4, t]: as `Projection.topics`; spans of `data`."""
+    """int64[4, t]: as `Projection.topics`, with spans of `data`."""
     data: Any
     """Texts, names and ids, as uint8."""
 
@@ -41,31 +41,31 @@ class WaitingBodies:
         return len(self.slots)
 
     def topic_counts(self, wanted: "Int64s") -> "Int64s":
-        """How many topics the body of each slot has, 0 where it is not here."""
+        """Number of topics of the body of each slot; 0 if it is not here."""
         counts = np.append(np.bincount(self.topics[0], minlength=len(self)), 0)
         found: Int64s = counts[self.places(wanted)]
         return found
 
     def places(self, wanted: "Int64s") -> "Int64s":
-        """Where the bodies of slots are, -1 for none."""
+        """Index of the body of each slot; -1 if it is not here."""
         places = np.searchsorted(self.slots, wanted)
         found: Int64s = np.where(np.searchsorted(self.slots, wanted, "right") > places, places, -1)
         return found
 
     def picked(self, places: "Int64s") -> "WaitingBodies":
-        """The bodies at some places, which are in order."""
+        """The bodies at these indexes, which are ascending."""
         if len(places) == len(self):
             return self
         return WaitingBodies(self.slots[places], *packed(self.data, self.numbers[:, places], self.topics, places))
 
     def without(self, settled: set[int]) -> "WaitingBodies | None":
-        """The bodies of other slots; None where none is left."""
+        """The bodies with other slots; None if none is left."""
         left = np.ones(len(self), np.bool_)
         left[self._among(settled)] = False
         return self.picked(np.flatnonzero(left)) if left.any() else None
 
     def of(self, wanted: set[int]) -> "WaitingBodies":
-        """The bodies of these slots, as far as they are here."""
+        """Those of these slots that are here."""
         return self.picked(self._among(wanted))
 
     def _among(self, wanted: set[int]) -> "Int64s":
@@ -73,7 +73,7 @@ class WaitingBodies:
         return np.sort(places[places >= 0])
 
     def values(self, slot: int) -> BodyValues | None:
-        """All values of one body, None where it is not here."""
+        """All values of one body; None if it is not here."""
         at = int(self.places(np.array([slot]))[0])
         if at < 0:
             return None
@@ -88,8 +88,9 @@ class WaitingBodies:
 
 
 def packed(arena: Any, numbers: Any, topics: Any, places: "Int64s") -> tuple[Any, Any, Any]:
-    """The three tables of `WaitingBodies` of messages whose texts and topics are spans of `arena`. `numbers`, which this may
-    change, are those of these messages, `topics` those of all, and `places` the messages, in order.
+    """Returns the three tables of `WaitingBodies` for messages whose texts and topics are spans of `arena`. `numbers` are those
+    of these messages, and this function may change them. `topics` are those of all messages, and `places` are the messages, in
+    order.
     """
     first, counts = entries_of(topics[0], places)
     entries = places_of(first, counts)
@@ -110,7 +111,7 @@ def packed(arena: Any, numbers: Any, topics: Any, places: "Int64s") -> tuple[Any
 
 
 def both(first: WaitingBodies, second: WaitingBodies | None) -> WaitingBodies:
-    """Bodies of two tables as one; the slots of the first are below those of the second."""
+    """Joins the bodies of two tables; the slots of the first are below those of the second."""
     if second is None:
         return first
     shift, numbers, topics = len(first.data), second.numbers.copy(), second.topics.copy()

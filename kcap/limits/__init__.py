@@ -1,7 +1,8 @@
-"""Every bound of kcap with its reason. Reaching one is a weird, never a silent drop.
+"""Every bound of kcap, with its reason. Reaching one is a weird, never a silent drop.
 
-Limits that can change a row are per connection and in capture time, so that a laptop and a cluster agree; not so those
-of all connections together, which are for floods."""
+Limits that can change a row apply to one connection and to capture time, so that a laptop and a cluster agree. The exceptions
+are limits for all connections together, which only floods reach.
+"""
 
 from kcap.limits.capture import *
 from kcap.limits.connections import *

@@ -1,7 +1,7 @@
 """The table of connections: assigns segments to connections and decides when a connection is over.
 
 In: `SegmentBatch`es in capture order. Out: calls on the sinks of each connection's streams, and `opened`/`closed` on the owner.
-Law: reused ports (a new SYN, or sequence numbers far from the stream's) make a new connection, never a mixed one.
+Law: a reused port pair (a new SYN, or sequence numbers far from the stream's) makes a new connection, never a mixed one.
 """
 
 from bisect import insort
@@ -24,30 +24,30 @@ PLAIN_FLAGS = (ACK, PSH | ACK)
 """Flags of segments that change no connection state."""
 IDLE_DETAIL = "no packet for an hour"
 NEVER = 1 << 62
-"""An order behind that of all packets."""
+"""An order higher than that of any packet."""
 
 
 class Owner(WeirdReporter, Protocol):
-    """The owner of all connections: is notified of each, and gives each stream its sink."""
+    """The owner of all connections. It is notified of each, and gives each stream its sink."""
 
     def opened(self, connection: Connection) -> None: ...
 
     def ended(self, connection: Connection) -> None:
-        """All bytes up to both FINs, or up to a RST, were delivered. The connection is held for packets that come late."""
+        """All bytes up to both FINs, or up to an RST, were delivered. The connection is held in case more packets come."""
 
     def closed(self, connection: Connection, time_ns: int) -> None: ...
 
     def speechless(self, connection: Connection) -> bool:
-        """Whether the owner knows nothing of the connection that `resumed` does not make again."""
+        """Whether the owner knows nothing of the connection that `resumed` could not restore."""
 
     def packed(self, connection: Connection) -> None:
-        """A `speechless` connection is stored in compact form from here on; its object is of no more use."""
+        """A `speechless` connection is now stored in compact form, and its object is no longer used."""
 
     def resumed(self, connection: Connection) -> None:
-        """A connection that was stored in compact form is an object again."""
+        """A connection that was stored in compact form was made an object again."""
 
     def closed_packed(self, flow: bytes, packed: bytes) -> None:
-        """`closed` of a connection in compact form; `flow` is its lower flow key."""
+        """As `closed`, for a connection in compact form. `flow` is the lower of its two flow keys."""
 
 
 def flow_of(client: str, client_port: int, server: str, server_port: int) -> bytes:
@@ -63,54 +63,52 @@ def reverse_flow(flow: bytes) -> bytes:
 
 
 class Numbered(Protocol):
-    """A connection that is closed by its number."""
+    """A connection that can be closed in the order of connection numbers."""
 
     @property
     def number(self) -> int: ...
 
     def close(self) -> Connection | None:
-        """Closes it, if it is open; returns the connection where the table has to close it."""
+        """Closes it if it is open. Returns the connection if the table has to close it."""
 
     def close_with(self, others: "deque[Any]") -> None:
-        """Closes it and those of the next that are of its kind, which it takes from the queue; none of these where the table
-        has to close it.
-        """
+        """Closes it together with those at the head of the queue that are of the same kind, and removes these from the queue.
+        It closes none of these if the table has to close the connection itself."""
 
 
 class Elsewhere(Protocol):
-    """The ended connections that the fast path holds, beside those of the table."""
+    """The ended connections that the fast path holds, in addition to those of the table."""
 
     ended: Any
-    """They, with a length and, as `ends`, order of the packet and time of each end."""
+    """These connections. It has a length, and its `ends` yields the order of the packet and the time of each end."""
 
     def close_ended(self, until_ns: int, before: int) -> bool:
-        """Closes those that ended before a packet, in their order, up to the first one that is held beyond a time. Whether it
-        closed them all, or the table has to close the next one.
-        """
+        """Closes, in order, connections that ended before packet `before`, up to the first one that ended after `until_ns`.
+        Returns whether the table may go on with its own next connection."""
 
 
 class Ended:
-    """An ended connection of this table in the queue of connections to be closed."""
+    """A connection of this table that ended and waits in the queue to be closed."""
 
     __slots__ = ("closing_ns", "closing_order", "connection", "flow", "packed", "table")
 
     def __init__(self, connection: Connection, table: "ConnectionTable") -> None:
         self.closing_ns, self.closing_order = connection.closing_ns or 0, connection.closing_order
         self.connection: Connection | None = connection
-        """None while it is packed, and once it is closed."""
+        """None while it is packed, and after it was closed."""
         self.packed = b""
         self.flow = connection.flows[0]
         self.table = table
 
     @property
     def number(self) -> int:
-        """The connection's number, which the fast path may set late; 0 once it is closed."""
+        """The connection's number, which the fast path may set late; 0 after it was closed."""
         if self.connection is not None:
             return self.connection.number
         return silent.number_of(self.packed) if self.packed else 0
 
     def close(self) -> Connection | None:
-        """As `Numbered`; None where it was closed before its time."""
+        """As `Numbered`; None if it was closed earlier."""
         return self.table.close_packed(self.flow) if self.packed else self.connection
 
     def close_with(self, others: "deque[Any]") -> None:
@@ -118,7 +116,7 @@ class Ended:
 
 
 class Silent:
-    """A packed connection that is open when the capture ends."""
+    """A connection in compact form that is still open when the capture ends."""
 
     __slots__ = ("flow", "number", "table")
 
@@ -141,18 +139,18 @@ class ConnectionTable:
         self.streams: dict[bytes, Stream] = {}
         """Flow key -> stream of the newest connection between these endpoints."""
         self.silent: dict[bytes, bytes | Ended] = {}
-        """Lower flow key -> a packed connection that carried no byte; as an entry of `closing` where it ended."""
+        """Lower flow key -> a packed connection that carried no bytes, or its entry of `closing` if it ended."""
         self._new: dict[Connection, None] = {}
         """Connections that may be packed when this batch is over."""
         self.holes = HoleTimers()
-        """Streams with bytes behind a hole, checked as capture time moves on."""
+        """Streams with bytes behind a hole, checked as capture time advances."""
         self.closing: deque[Ended] = deque()
-        """Ended connections that are held for packets that come late, in the order of their ends."""
+        """Ended connections that are held for late packets, in the order of their ends."""
         self.elsewhere: Elsewhere | None = None
         self.count = 0
-        """Connections so far, which is the number of the next one."""
+        """Number of connections so far, which is the number of the newest one."""
         self.objects = 0
-        """Open connections that are not in compact form, those that linger and those that the fast path imported among them."""
+        """Open connections that are not in compact form, including those that linger and those that the fast path imported."""
         self.taken: deque[int] = deque()
         """Orders of packets of this batch that opened connections in the fast path, which are numbered too."""
         self.time_ns = 0
@@ -162,7 +160,7 @@ class ConnectionTable:
         """Order of a file's packet 0."""
         self._swept_ns = 0
         self.unswept = False
-        """There are more idle connections than the last sweep closed."""
+        """Whether there are more idle connections than the last sweep closed."""
 
     def feed(self, batch: SegmentBatch) -> None:
         """Takes segments in capture order."""
@@ -171,7 +169,7 @@ class ConnectionTable:
             self.advance(max(batch.time_ns))
 
     def segments(self, batch: SegmentBatch) -> None:
-        """Takes the segments of a batch without moving time on at its end."""
+        """Takes the segments of a batch without advancing capture time at its end."""
         order_base = self.order_base
         streams = self.streams
         buffers: Iterable[bytes] = repeat(batch.buffer)
@@ -186,7 +184,7 @@ class ConnectionTable:
         for time_ns, packet, position, flow, seq, ack, flags, window, at, captured, length, buffer in columns:
             self.order = order_base + packet
             stream = streams.get(flow)
-            # The common case stands here for speed: an open connection in order, the next bytes or none.
+            # The common case is inlined for speed: an open connection in order, with the next bytes or none.
             if stream is not None and (flags in plain) and window:
                 connection = stream.connection
                 silent_ns = time_ns - connection.last_ns
@@ -199,7 +197,7 @@ class ConnectionTable:
                     peer = stream.peer
                     if ack != peer.acked_raw:
                         if peer.next_raw == ack and peer.acked is not None and peer.acked < peer.next:
-                            # acknowledges all that was sent, as nearly always
+                            # acknowledges all bytes sent, which is nearly always so
                             peer.acked_raw = ack
                             peer.acked = peer.next
                             if peer.timed_end is not None:
@@ -232,7 +230,7 @@ class ConnectionTable:
                             stream.timed_ns = time_ns
                         try:
                             stream.sink.data(offset, buffer, at, captured, length, time_ns, base + packet, position)
-                        except Exception as error:  # noqa: BLE001 - one connection's bytes: the others go on
+                        except Exception as error:  # noqa: BLE001 - costs only this connection
                             guard.failed(stream, error, base + packet, position)
                     continue
             self._thorough(
@@ -244,7 +242,7 @@ class ConnectionTable:
         captured: int, length: int, time_ns: int, ref: int, position: int,
     ) -> None:  # fmt: skip
         if flags & RST:
-            length = captured = 0  # what a reset carries is a diagnostic text (RFC 9293 section 3.5.3)
+            length = captured = 0  # the payload of a reset is a diagnostic text (RFC 9293 section 3.5.3)
         if stream is not None and self._over(stream.connection, time_ns):
             stream = self.streams.get(flow)
         elif stream is None and self.silent and (flow in self.silent or reverse_flow(flow) in self.silent):
@@ -255,7 +253,7 @@ class ConnectionTable:
         found = self._belongs(stream, seq, ack, flags, length)
         if found is None:
             if not (flags & SYN or length):
-                return None  # a bare ACK, FIN or RST of a connection that is over, or of one that carries nothing
+                return None  # a bare ACK, FIN or RST of a connection that is over or that carries nothing
             found = self._open(flow, stream, time_ns, ref, position)
         connection = found.connection
         was_closing = connection.closing_ns is not None
@@ -279,14 +277,14 @@ class ConnectionTable:
         """A connection ended with the packet of this order."""
         connection.closing_order = order
         connection.ending = ended = Ended(connection, self)
-        if self.closing and self.closing[-1].closing_order > order:  # the fast path held it
+        if self.closing and self.closing[-1].closing_order > order:  # the fast path held the connection
             insort(self.closing, ended, key=attrgetter("closing_order"))
         else:
             self.closing.append(ended)
 
     # -- compact form -------------------------------------------------------------------------------------------------
     def thaw(self, flow: bytes) -> Connection:
-        """Makes a packed connection an object again; `flow` is one of its flow keys."""
+        """Makes a compact connection an object again; `flow` is either of its flow keys."""
         if flow not in self.silent:
             flow = reverse_flow(flow)
         stored = self.silent.pop(flow)
@@ -300,7 +298,7 @@ class ConnectionTable:
         return connection
 
     def close_packed(self, flow: bytes) -> Connection | None:
-        """Closes a packed connection as it is; returns the connection where something is left to be decided."""
+        """Closes a connection in compact form. If something is still to be decided, it returns the connection instead."""
         stored = self.silent[flow]
         packed = stored.packed if isinstance(stored, Ended) else stored
         if not silent.nothing_left(packed):
@@ -312,7 +310,7 @@ class ConnectionTable:
         return None
 
     def freeze(self, connection: Connection) -> None:
-        """Packs a connection that carried no byte up to now; any other stays as it is."""
+        """Stores a connection in compact form if it has carried no bytes; leaves any other as it is."""
         low, high = connection.flows
         if (
             self.streams.get(low) is not connection.streams[0]
@@ -333,7 +331,7 @@ class ConnectionTable:
         self.owner.packed(connection)
 
     def _freeze(self) -> None:
-        """Packs the new connections that carried no byte, and closes the oldest of too many."""
+        """Stores new connections without bytes in compact form, and closes the oldest ones if there are too many."""
         for connection in self._new:
             self.freeze(connection)
         self._new.clear()
@@ -347,18 +345,18 @@ class ConnectionTable:
 
     @property
     def crowded(self) -> bool:
-        """Whether the quietest connections are to be closed, since there are too many."""
+        """Whether the connections with the least recent packets have to be closed because there are too many."""
         return self.objects > limits.CONNECTIONS_MAX
 
     def _over(self, connection: Connection, time_ns: int) -> bool:
-        """Closes a connection that expired before this packet, so that the size of batches changes nothing."""
+        """Closes a connection that expired before this packet. This makes the result independent of batch sizes."""
         if connection.closing_ns is not None:
             if time_ns - connection.closing_ns < limits.CONNECTION_LINGER_NS:
                 return False
         elif time_ns - connection.last_ns < limits.CONNECTION_IDLE_NS:
             return False
         else:
-            # not the time at hand: when it is looked at depends on what else was captured
+            # Not the current time: when the connection is checked depends on what else was captured.
             time_ns = connection.last_ns + limits.CONNECTION_IDLE_NS
             connection.ended = "idle"
             connection.report(WeirdKind.CONNECTION_IDLE, IDLE_DETAIL)
@@ -366,14 +364,14 @@ class ConnectionTable:
         return True
 
     def _belongs(self, stream: Stream | None, seq: int, ack: int, flags: int, length: int) -> Stream | None:
-        """The stream that a segment belongs to, the newest connection first; None where it opens a new one."""
+        """Returns the stream that a segment belongs to, checking the newest connection first; None if it opens a new one."""
         newest = stream
         while stream is not None:
             if self._fits(stream, seq, ack, flags):
                 return stream
             stream = _same_direction(stream)
         if newest is not None and not length and not flags & SYN:
-            return newest  # a bare ACK or RST far away opens nothing
+            return newest  # a bare ACK or RST with distant sequence numbers opens no connection
         return None
 
     @staticmethod
@@ -381,7 +379,7 @@ class ConnectionTable:
         peer = stream.peer
         if flags & SYN:
             if stream.isn is not None:
-                # the same number again is the same SYN again, unless its connection has lived and ended
+                # the same number means the same SYN again, unless its connection has carried data and ended
                 return stream.isn == seq and not (stream.connection.closing_ns is not None and (stream.next or peer.next))
             if flags & ACK and peer.isn is not None:
                 return (peer.isn + 1) & MASK == ack
@@ -414,7 +412,7 @@ class ConnectionTable:
         return connection.streams[0 if flow == low else 1]
 
     def _bound_older(self, connection: Connection, time_ns: int) -> None:
-        """Closes the oldest connection of these ports where too many of them linger."""
+        """Closes the oldest connection with these ports if too many of them linger."""
         lingering, oldest = 0, connection
         while oldest.older is not None:
             lingering, oldest = lingering + 1, oldest.older
@@ -432,9 +430,8 @@ class ConnectionTable:
 
     # -- time ---------------------------------------------------------------------------------------------------------
     def advance(self, time_ns: int, idle: Iterable[Numbered] = ()) -> None:
-        """Capture time moves on: holes that have waited long enough are given up, idle and ended connections are closed, `idle`
-        among them.
-        """
+        """Advances capture time: gives up holes that have waited long enough, and closes idle (`idle` too) and ended
+        connections."""
         self.time_ns = max(self.time_ns, time_ns)
         time_ns = self.time_ns
         self._freeze()
@@ -454,7 +451,7 @@ class ConnectionTable:
             self._bound(time_ns)
 
     def _close_ended(self, time_ns: int) -> None:
-        """Closes the ended connections that were held for long enough, and the first of too many."""
+        """Closes the ended connections that were held long enough, and the earliest ones if there are too many."""
         until_ns = time_ns - limits.CONNECTION_LINGER_NS
         elsewhere = self.elsewhere
         many = len(self.closing) + (0 if elsewhere is None else len(elsewhere.ended)) - limits.LINGERING_MAX
@@ -473,15 +470,15 @@ class ConnectionTable:
             self._end(self.closing.popleft(), time_ns)
 
     def expect_end(self) -> None:
-        """The next `advance` is the last one: it closes idle connections too."""
+        """Announces that the next `advance` is the last one; it then closes idle connections too."""
         self._swept_ns = -limits.SWEEP_NS
 
     def sweeps(self, time_ns: int) -> bool:
-        """Whether idle connections are swept at this time."""
+        """Whether idle connections are to be closed at this time."""
         return self.unswept or time_ns - self._swept_ns >= limits.SWEEP_NS
 
     def idle(self, time_ns: int) -> list[tuple[int, bytes | Connection]]:
-        """Idle connections by number; of those in compact form the flow key."""
+        """Returns the idle connections with their numbers; a connection in compact form is given by its flow key."""
         before = time_ns - limits.CONNECTION_IDLE_NS
         alive = {s.connection: None for s in self.streams.values()}
         found: list[tuple[int, bytes | Connection]] = [
@@ -495,7 +492,7 @@ class ConnectionTable:
         return found
 
     def _sweep(self, time_ns: int, others: Iterable[Numbered]) -> None:
-        """Closes idle connections, so many that what is left of them until it is taken is little; the others come next time."""
+        """Closes idle connections, up to a number that bounds the memory of their rows; the others are closed next time."""
         found = sorted([*self.idle(time_ns), *((one.number, one) for one in others)], key=itemgetter(0))
         queue = deque(one for _, one in found[: limits.CLOSED_TOGETHER])
         while queue:
@@ -509,7 +506,7 @@ class ConnectionTable:
         self.unswept = len(found) > limits.CLOSED_TOGETHER
 
     def _bound(self, time_ns: int) -> None:
-        """Closes the quietest eighth of the connections that are allowed, so that few of many new ones lead to a search."""
+        """Closes the eighth of the allowed connections with the oldest last packets, so that a flood leads to few searches."""
         every = list(self._alive())
         every.sort(key=attrgetter("last_ns"))
         gone: dict[Connection, None] = {}
@@ -529,7 +526,7 @@ class ConnectionTable:
             self._close(connection, time_ns)
 
     def _close(self, connection: Connection, time_ns: int, newest_of: Connection | None = None) -> None:
-        """`newest_of`: a connection that is about to be the newest of these ports."""
+        """Closes a connection. `newest_of` is a connection that is about to become the newest with these ports."""
         if isinstance(connection.ending, Ended):
             connection.ending.connection = None
         connection.finish(time_ns)
@@ -547,9 +544,7 @@ class ConnectionTable:
         self.owner.closed(connection, time_ns)
 
     def ends(self, others: Iterable[Numbered] = ()) -> Iterator[None]:
-        """The capture ends: every connection is closed, in the order of their first packets, `others` among them; pauses after
-        each.
-        """
+        """Ends the capture: closes every connection, including `others`, in the order of first packets. Pauses after each."""
         every: list[Connection | Numbered] = [*self._alive(), *others]
         for flow, stored in self.silent.items():
             every.append(stored if isinstance(stored, Ended) else Silent(flow, silent.number_of(stored), self))
@@ -566,7 +561,7 @@ class ConnectionTable:
 
 
 def _with_older(connection: Connection) -> Iterator[Connection]:
-    """The connection and those that had its ports before, the newest first."""
+    """Yields the connection and the earlier ones with its ports, the newest first."""
     each: Connection | None = connection
     while each is not None:
         yield each
@@ -574,12 +569,12 @@ def _with_older(connection: Connection) -> Iterator[Connection]:
 
 
 def _same_direction(stream: Stream) -> Stream | None:
-    """The stream of the same direction in the connection that had these ports before."""
+    """The stream of the same direction in the previous connection with these ports."""
     connection = stream.connection
     older = connection.older
     return None if older is None else older.streams[connection.streams.index(stream)]
 
 
 def _endpoint(flow: bytes) -> bytes:
-    """Source address and port of a flow key."""
+    """Source address and port of a flow key, as bytes."""
     return flow[: (len(flow) - 4) // 2] + flow[-4:-2]

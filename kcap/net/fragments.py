@@ -1,8 +1,8 @@
 """Reassembles IP fragments into datagrams, within bounds.
 
-A datagram is delivered by the packet that completes it; where fragments overlap, the one that starts first wins. Law: what is
-given up is reported, and the table is a picklable value. A fragment cut by the snapshot length ends the known part of its
-datagram.
+A datagram is delivered with the packet that completes it. Where fragments overlap, the one with the lower offset wins. Law:
+every datagram that is given up is reported, and the table can be pickled. If the snapshot length cut a fragment, the known part
+of its datagram ends there.
 """
 
 from collections.abc import Hashable
@@ -33,14 +33,14 @@ class Datagram:
     length: int | None = None
     received: int = 0
     reached: int = 0
-    """Bytes from the beginning on without a hole."""
+    """Number of bytes from the beginning up to the first hole."""
     apart: list[int] = field(default_factory=list)
     """Heap of the offsets of pieces behind the first hole."""
     copy: bool = False
-    """The same datagram was completed before: these are fragments captured twice, and nothing is missing."""
+    """Whether the same datagram was completed before. These fragments were then captured twice, and nothing is missing."""
 
     def add(self, offset: int, data: bytes, size: int) -> None:
-        """Takes a piece; the first at an offset wins."""
+        """Adds a piece; the first one at an offset wins."""
         if offset in self.pieces:
             return
         self.pieces[offset] = (data, size)
@@ -51,7 +51,7 @@ class Datagram:
             self.reached = max(self.reached, start + self.pieces[start][1])
 
     def join(self) -> tuple[bytes, int] | None:
-        """The payload as far as it was captured and its length, None while a piece is missing."""
+        """Returns the captured beginning of the payload and the payload's length; None while a piece is missing."""
         if self.length is None or self.reached < self.length:
             return None
         at, known, out = 0, True, bytearray()
@@ -70,16 +70,17 @@ class Datagram:
 
 @dataclass(slots=True)
 class FragmentTable:
-    """Unfinished datagrams by their key, oldest first."""
+    """Incomplete datagrams by key, oldest first."""
 
     datagrams: dict[Hashable, Datagram] = field(default_factory=dict)
     completed: dict[Hashable, int] = field(default_factory=dict)
-    """When the latest datagrams were completed."""
+    """Key of each recently completed datagram -> time of its completion, ns."""
 
     def add(
         self, key: Hashable, offset: int, more: bool, data: bytes, size: int, place: FragmentPlace, report: Report
     ) -> tuple[bytes, int] | None:
-        """One fragment of `size` bytes, of which `data` were captured; the datagram's payload when this completes it."""
+        """Adds a fragment of `size` bytes, of which `data` were captured. Returns the payload of a datagram that it
+        completes."""
         self._expire(place.time_ns, report)
         datagram = self.datagrams.get(key)
         if datagram is None:

@@ -1,7 +1,7 @@
-"""The edge between TCP and the protocol above: a sink that fails costs its connection, not the run.
+"""The boundary between TCP and the protocol above it: a sink that fails costs its connection, not the run.
 
 In: a stream and the arguments for its sink. Out: the sink's call, or a report of its failure. Law: no exception of a sink
-passes; the stream's own state was settled before, so that its connection is followed to its end.
+propagates. The stream's own state is updated before the call, so that its connection can be followed to its end.
 """
 
 from typing import Any, Protocol
@@ -13,14 +13,15 @@ class StreamSink(Protocol):
     def data(
         self, offset: int, buffer: bytes, at: int, captured: int, length: int, time_ns: int, ref: int, position: int
     ) -> None:
-        """`length` stream bytes from `offset`, of which `captured` stand at `buffer[at:]`; ref and position name the packet."""
+        """Takes `length` stream bytes from `offset`. Those that were captured are `captured` bytes at `buffer[at:]`. `ref` and
+        `position` identify the packet."""
 
     def gap(self, offset: int, length: int, time_ns: int) -> None:
-        """`length` stream bytes from `offset` are not in the capture; known at `time_ns`."""
+        """`length` stream bytes from `offset` are not in the capture, which became known at `time_ns`."""
 
 
 class Guarded(Protocol):
-    """What bytes of a stream come from: a `kcap.net.tcp.Stream`."""
+    """The source of stream bytes: a `kcap.net.tcp.Stream`."""
 
     sink: StreamSink
     connection: Any
@@ -29,7 +30,7 @@ class Guarded(Protocol):
 def data(
     stream: Guarded, offset: int, buffer: bytes, at: int, captured: int, length: int, time_ns: int, ref: int, position: int
 ) -> None:
-    """`Sink.data` of a stream."""
+    """Calls `StreamSink.data` of a stream's sink."""
     try:
         stream.sink.data(offset, buffer, at, captured, length, time_ns, ref, position)
     except Exception as error:  # noqa: BLE001 - the owner reports it
@@ -37,7 +38,7 @@ def data(
 
 
 def gap(stream: Guarded, offset: int, length: int, time_ns: int, ref: int, position: int) -> None:
-    """`Sink.gap` of a stream; `ref` and `position` are those of the packet behind it."""
+    """Calls `StreamSink.gap` of a stream's sink. `ref` and `position` identify the packet behind the gap."""
     try:
         stream.sink.gap(offset, length, time_ns)
     except Exception as error:  # noqa: BLE001 - the owner reports it

@@ -1,9 +1,10 @@
-"""Timers of the streams that hold bytes behind a hole: which of them have waited for long enough at a point in capture time.
+"""Timers of streams that hold bytes behind a hole: which of them have waited long enough at a point in capture time.
 
 In: streams whose held bytes changed. Out: the streams whose oldest held bytes are older than the reorder window. Law: a change
-costs the logarithm of the streams that wait, a point in time only what is due; closed streams are not referred to.
+costs the logarithm of the number of waiting streams, and advancing time costs only what is due. Closed streams are not
+referenced.
 
-What else decides a hole (acknowledgements, later segments, full buffers) is decided by the packet that brings it.
+Acknowledgements, later segments and full buffers also decide holes, but the packet that brings them does so.
 """
 
 from heapq import heappop, heappush
@@ -13,13 +14,13 @@ from kcap.net.tcp import Stream
 
 
 class HoleTimers:
-    """Streams with held bytes, by the time at which their oldest hole may be given up."""
+    """Streams with held bytes, ordered by the time at which their oldest hole may be given up."""
 
     def __init__(self) -> None:
         self._known: dict[Stream, tuple[int, int]] = {}
-        """Stream -> its due time (ns) and the number of its entry in the heap, 0 where that one is gone."""
+        """Stream -> its due time (ns) and the number of its entry in the heap; 0 if that entry is gone."""
         self._heap: list[tuple[int, int]] = []
-        """Due time and number of an entry."""
+        """Due time and number of each entry."""
         self._streams: dict[int, Stream] = {}
         """Number of an entry -> its stream."""
         self._count = 0
@@ -28,7 +29,7 @@ class HoleTimers:
         return stream in self._known
 
     def watch(self, stream: Stream) -> None:
-        """Takes note of the bytes that the stream holds now."""
+        """Registers the bytes that the stream holds now."""
         if not stream.held:
             self.forget(stream)
             return
@@ -37,7 +38,7 @@ class HoleTimers:
         if known == due:
             return
         if entry and known is not None and known <= due:
-            return  # its entry comes up first, and finds the later time
+            return  # the earlier entry comes up first and then finds the later time
         self._push(stream, due, entry)
 
     def _push(self, stream: Stream, due: int, entry: int) -> None:
@@ -48,12 +49,12 @@ class HoleTimers:
         heappush(self._heap, (due, self._count))
 
     def forget(self, stream: Stream) -> None:
-        """The stream holds nothing any more, or is closed."""
+        """Removes a stream that holds nothing any more or is closed."""
         _, entry = self._known.pop(stream, (0, 0))
         self._streams.pop(entry, None)
 
     def due(self, time_ns: int) -> list[Stream]:
-        """The streams whose oldest held bytes have waited for the reorder window; each is returned once for these bytes."""
+        """Returns the streams whose oldest held bytes have waited for the reorder window, once for the same bytes."""
         found = []
         while self._heap and self._heap[0][0] <= time_ns:
             _, entry = heappop(self._heap)

@@ -1,8 +1,8 @@
 """Reads IP headers and reassembles fragments.
 
-In: a `PacketCursor` on an IPv4 or IPv6 header. Out: the protocol number with the cursor on its first byte, `addresses` set and
-`stop` at the datagram's end, so that padding is excluded; 0 (no protocol of interest) where there is nothing to read. Law:
-raises for no bytes. Checksums are ignored: offload leaves them wrong at the sender.
+In: a `PacketCursor` on an IPv4 or IPv6 header. Out: the protocol number, with the cursor on the payload's first byte,
+`addresses` set, and `stop` at the datagram's end, which excludes padding; 0 (no protocol of interest) if there is nothing to
+read. Law: no bytes raise an exception. Checksums are ignored, because offload leaves them wrong at the sender.
 """
 
 from collections.abc import Hashable
@@ -16,7 +16,7 @@ from kcap.weird import WeirdKind
 HOP, TCP, UDP, ROUTING, FRAGMENT, GRE, AUTHENTICATION, NO_NEXT, DESTINATION = 0, 6, 17, 43, 44, 47, 51, 59, 60
 EXTENSIONS = frozenset((HOP, ROUTING, FRAGMENT, AUTHENTICATION, DESTINATION, 135, 139, 140))
 NONE = NO_NEXT
-"""IPv6's own number for "nothing follows"; 0 is taken by the hop-by-hop options."""
+"""IPv6's number for "no next header". 0 cannot be used: it is the hop-by-hop options."""
 
 V4 = Struct(">HHHxB").unpack_from
 V6 = Struct(">HB").unpack_from
@@ -25,14 +25,14 @@ JUMBO = 0xC2
 
 
 def read_ip(kind: int, cursor: PacketCursor, table: FragmentTable, place: FragmentPlace, report: Report) -> int:
-    """Protocol number of the payload; NONE where there is nothing to read (yet)."""
+    """Returns the protocol number of the payload; NONE if there is nothing to read (yet)."""
     if kind == IPV4:
         return read_v4(cursor, table, place, report)
     return read_v6(cursor, table, place, report)
 
 
 def read_v4(cursor: PacketCursor, table: FragmentTable, place: FragmentPlace, report: Report) -> int:
-    """RFC 791."""
+    """Reads an IPv4 header (RFC 791)."""
     if not cursor.have(20, "IPv4"):
         return NONE
     at, buffer = cursor.at, cursor.buffer
@@ -56,7 +56,7 @@ def read_v4(cursor: PacketCursor, table: FragmentTable, place: FragmentPlace, re
 
 
 def read_v6(cursor: PacketCursor, table: FragmentTable, place: FragmentPlace, report: Report) -> int:
-    """RFC 8200."""
+    """Reads an IPv6 header (RFC 8200)."""
     if not cursor.have(40, "IPv6"):
         return NONE
     at, buffer = cursor.at, cursor.buffer
@@ -76,7 +76,7 @@ def read_v6(cursor: PacketCursor, table: FragmentTable, place: FragmentPlace, re
 
 
 def read_extensions(protocol: int, cursor: PacketCursor, table: FragmentTable, place: FragmentPlace, report: Report) -> int:
-    """Extension headers (RFC 8200 section 4) up to the first protocol that is none."""
+    """Reads extension headers (RFC 8200 section 4); returns the first protocol that is not one of them."""
     while protocol in EXTENSIONS:
         if not cursor.have(8, "IPv6 extension"):
             return NONE
@@ -97,13 +97,13 @@ def read_extensions(protocol: int, cursor: PacketCursor, table: FragmentTable, p
 
 
 def narrow(cursor: PacketCursor, stop: int) -> None:
-    """Applies the datagram's own length: bytes behind it are padding, bytes it lacks were not captured."""
+    """Applies the datagram's length: bytes behind it are padding, and bytes that are missing from it were not captured."""
     cursor.stop = stop
     cursor.end = min(cursor.end, stop)
 
 
 def jumbo_length(cursor: PacketCursor) -> int:
-    """Length of a jumbo payload option (RFC 2675) that is the first option, as Linux writes it; 0 where there is none."""
+    """Length from a jumbo payload option (RFC 2675) that is the first option, as Linux writes it; 0 if there is none."""
     at, buffer = cursor.at, cursor.buffer
     if cursor.end - at < 8 or buffer[at + 2] != JUMBO or buffer[at + 3] != 4:
         return 0
@@ -113,7 +113,7 @@ def jumbo_length(cursor: PacketCursor) -> int:
 def gather(
     cursor: PacketCursor, key: Hashable, offset: int, more: bool, table: FragmentTable, place: FragmentPlace, report: Report
 ) -> bool:
-    """Adds a fragment; True when the cursor is on the reassembled datagram."""
+    """Adds a fragment. Returns True if it completes a datagram, on which the cursor then is."""
     size = cursor.stop - cursor.at
     if size <= 0:
         cursor.fail(WeirdKind.PACKET_MALFORMED, "IP fragment of no bytes")

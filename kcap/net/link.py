@@ -1,7 +1,7 @@
 """Link layers: from the first byte of a packet to its IP header.
 
-In: a `PacketCursor` and the link type, or an ethertype met inside a tunnel. Out: IPV4, IPV6 with the cursor on the header, or 0
-where the packet carries no IP. Law: raises for no bytes; a header that ends early becomes the cursor's fault.
+In: a `PacketCursor` and the link type, or an ethertype found inside a tunnel. Out: IPV4 or IPV6 with the cursor on the header,
+or 0 if the packet carries no IP. Law: no bytes raise an exception; a header that ends early becomes the cursor's fault.
 """
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from kcap.net.packet_cursor import PacketCursor
 from kcap.net.wireless import read_radiotap, read_wireless
 from kcap.weird import WeirdKind
 
-# Ethertypes (IEEE 802 numbers, IANA). ETHERNET is the one of transparent Ethernet bridging, PPP that of RFC 7799's table.
+# Ethertypes (IEEE 802 numbers, IANA). ETHERNET is that of transparent Ethernet bridging; PPP is from the table of RFC 7799.
 IPV4, IPV6 = 0x0800, 0x86DD
 IP = frozenset((IPV4, IPV6))
 ETHERNET, PPP = 0x6558, 0x880B
@@ -40,7 +40,7 @@ PPP_PROTOCOLS = {0x0021: IPV4, 0x0057: IPV6, 0x0281: 0x8847, 0x0283: 0x8848}
 
 
 def read_link(link: int, cursor: PacketCursor) -> int:
-    """The network protocol of a packet of link type `link`."""
+    """Returns the network protocol of a packet of link type `link`."""
     if link in HEADED:
         found = HEADED[link](cursor)
         return 0 if found is None else read_link(found, cursor) if found not in HEADED else unknown(found, cursor)
@@ -53,7 +53,7 @@ def read_link(link: int, cursor: PacketCursor) -> int:
     if link in LINK_RAW:
         return read_version(cursor)
     if link in LINK_FAMILY:
-        # The address family is in the recorder's byte order and its numbers differ by system: the IP version is surer.
+        # The address family is in the recorder's byte order and its numbers differ by system; the IP version is more reliable.
         cursor.at += 4
         return read_version(cursor)
     if link in LINK_PPP:
@@ -73,15 +73,15 @@ def read_link(link: int, cursor: PacketCursor) -> int:
 
 @cache
 def is_read(link: int) -> bool:
-    """Whether packets of a link type are read; of one that only wraps others, each packet says of itself."""
+    """Whether packets of a link type can be read. For a link type that only wraps others, this depends on each packet."""
     cursor = PacketCursor(b"", 0, 0, 0)
     read_link(link, cursor)
     return cursor.fault is not WeirdKind.LINK_UNKNOWN
 
 
 def unknown(link: int, cursor: PacketCursor) -> int:
-    """A link type that is not read, or that stands where it cannot."""
-    from kcap.net.link_names import link_name  # most captures have no such link
+    """Reports a link type that cannot be read, or not in this place."""
+    from kcap.net.link_names import link_name  # few captures have such a link
 
     return cursor.fail(WeirdKind.LINK_UNKNOWN, link_name(link))
 
@@ -116,7 +116,7 @@ def read_ethertype(kind: int, cursor: PacketCursor) -> int:
 
 
 def read_cooked(cursor: PacketCursor, size: int, kind_at: int) -> int:
-    """Linux cooked headers: LINUX_SLL and LINUX_SLL2."""
+    """Reads a Linux cooked header: LINUX_SLL or LINUX_SLL2."""
     if not cursor.have(size, "cooked"):
         return 0
     kind = cursor.short(kind_at)
@@ -125,14 +125,14 @@ def read_cooked(cursor: PacketCursor, size: int, kind_at: int) -> int:
 
 
 def read_version(cursor: PacketCursor) -> int:
-    """The protocol by the version field of the IP header."""
+    """Returns the protocol by the version field of the IP header."""
     if not cursor.have(1, "IP"):
         return 0
     return {4: IPV4, 6: IPV6}.get(cursor.buffer[cursor.at] >> 4, 0)
 
 
 def read_mpls(cursor: PacketCursor) -> int:
-    """MPLS label stack (RFC 3032); the payload's first bits give its protocol (RFC 4928), 0 is a pseudowire's control word."""
+    """Reads an MPLS label stack (RFC 3032). The payload's first bits give its protocol (RFC 4928); 0 is a control word."""
     bottom = 0
     while not bottom:
         if not cursor.have(4, "MPLS"):
@@ -148,7 +148,7 @@ def read_mpls(cursor: PacketCursor) -> int:
 
 
 def read_ppp(cursor: PacketCursor) -> int:
-    """PPP with or without HDLC framing (RFC 1662), protocol field in one or two bytes (RFC 1661 section 6.5)."""
+    """Reads PPP with or without HDLC framing (RFC 1662); the protocol field has one or two bytes (RFC 1661 section 6.5)."""
     if not cursor.have(2, "PPP"):
         return 0
     if cursor.short(0) == 0xFF03:
@@ -163,7 +163,7 @@ def read_ppp(cursor: PacketCursor) -> int:
 
 
 def read_snap(cursor: PacketCursor) -> int:
-    """IEEE 802.3 length instead of an ethertype: IP then is in a SNAP header (RFC 1042)."""
+    """Reads an IEEE 802.3 frame with a length in place of the ethertype; it carries IP in a SNAP header (RFC 1042)."""
     if cursor.end - cursor.at < 8 or cursor.buffer[cursor.at : cursor.at + 6] != b"\xaa\xaa\x03\0\0\0":
         return 0
     kind = cursor.short(6)
@@ -172,12 +172,12 @@ def read_snap(cursor: PacketCursor) -> int:
 
 
 def read_llc(cursor: PacketCursor) -> int:
-    """An LLC header with SNAP (RFC 1042, RFC 2684), and what follows."""
+    """Reads an LLC header with SNAP (RFC 1042, RFC 2684), and what follows."""
     return read_ethertype(read_snap(cursor), cursor)
 
 
 def read_behind(size: int, what: str) -> Callable[[PacketCursor], int]:
-    """A reader for IP behind a header of so many bytes."""
+    """Makes a reader for IP behind a header of `size` bytes."""
 
     def read(cursor: PacketCursor) -> int:
         if not cursor.have(size, what):
@@ -189,7 +189,7 @@ def read_behind(size: int, what: str) -> Callable[[PacketCursor], int]:
 
 
 def read_pflog(cursor: PacketCursor) -> int:
-    """OpenBSD's pflog header: its first byte is its length without padding."""
+    """Reads OpenBSD's pflog header, whose first byte is its length without padding."""
     if not cursor.have(1, "pflog"):
         return 0
     size = (cursor.buffer[cursor.at] + 3) & ~3
@@ -200,7 +200,7 @@ def read_pflog(cursor: PacketCursor) -> int:
 
 
 def read_netanalyzer(cursor: PacketCursor) -> int:
-    """A header of four bytes, then Ethernet."""
+    """Reads a header of four bytes, then Ethernet."""
     if not cursor.have(NETANALYZER_BYTES, "netANALYZER"):
         return 0
     cursor.at += NETANALYZER_BYTES
@@ -208,14 +208,14 @@ def read_netanalyzer(cursor: PacketCursor) -> int:
 
 
 def read_nflog(cursor: PacketCursor) -> int:
-    """Linux' NFLOG: attributes in the recorder's byte order, one of which is the packet from its IP header on."""
+    """Reads Linux' NFLOG: attributes in the recorder's byte order, one of which is the packet from its IP header on."""
     if not cursor.have(4, "NFLOG"):
         return 0
     cursor.at += 4
     while cursor.at < cursor.end:
         if not cursor.have(4, "NFLOG"):
             return 0
-        # No type is above 255: the byte of its two that is zero tells the byte order.
+        # No type is above 255, so one byte of a type is zero; which one shows the byte order.
         little = cursor.buffer[cursor.at + 3] == 0
         size, kind = (int.from_bytes(cursor.buffer[cursor.at + at : cursor.at + at + 2], ORDERS[little]) for at in (0, 2))
         if size < 4:
@@ -228,7 +228,7 @@ def read_nflog(cursor: PacketCursor) -> int:
 
 
 def read_wrapper(layout: Struct, what: str) -> Callable[[PacketCursor], int | None]:
-    """A reader for a header that begins with its length and the link type of what follows."""
+    """Makes a reader for a header that begins with its length and the link type of what follows."""
 
     def read(cursor: PacketCursor) -> int | None:
         if not cursor.have(layout.size, what):
@@ -248,10 +248,10 @@ READERS: Final[dict[int, Callable[[PacketCursor], int]]] = {
     LINK_RADIOTAP: lambda cursor: read_llc(cursor) if read_radiotap(cursor) else 0, LINK_ATM: read_llc, LINK_PFLOG: read_pflog,
     LINK_ENC: read_behind(ENC_BYTES, "ENC"), LINK_NFLOG: read_nflog, LINK_NETANALYZER: read_netanalyzer,
 }  # fmt: skip
-"""Rarer link types -> how they are read."""
+"""Reader of each rarer link type."""
 HEADED: Final = {
     LINK_PPI: read_wrapper(Struct("<2xHI"), "PPI"),
     **dict.fromkeys((LINK_PKTAP, LINK_PKTAP_OLD), read_wrapper(Struct("<I4xI"), "PKTAP")),
 }
-"""Link types that only wrap another -> how its number is read: PPI (CACE Technologies, 2008) and Apple's PKTAP (XNU's
-bsd/net/pktap.h), which older systems wrote as 149 (USER2)."""
+"""Link types that only wrap another one -> reader of the inner link type: PPI (CACE Technologies, 2008) and Apple's PKTAP
+(XNU's bsd/net/pktap.h), which older systems wrote as 149 (USER2)."""

@@ -1,4 +1,4 @@
-"""Names of link types (tcpdump.org/linktypes.html), for messages about those that are not read."""
+"""Names of link types (tcpdump.org/linktypes.html), for messages about those that kcap cannot read."""
 
 from typing import Final
 
@@ -18,9 +18,9 @@ LINK_NAMES: Final[dict[int, str]] = {
     266: "USB_DARWIN", 268: "SDLC", 271: "VSOCK", 272: "NORDIC_BLE", 277: "OPENVIZSLA", 280: "ELEE", 283: "WIRESHARK_UPPER_PDU",
     285: "DSA_TAG_DSA", 290: "ATSC_ALP",
 }  # fmt: skip
-"""Link type -> its name without LINKTYPE_."""
+"""Link type -> its name without the prefix LINKTYPE_."""
 
 
 def link_name(link: int) -> str:
-    """`link type 189 USB_LINUX`."""
+    """Describes a link type: `link type 189 USB_LINUX`."""
     return f"link type {link} {LINK_NAMES.get(link, '')}".rstrip()

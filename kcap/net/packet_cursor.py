@@ -1,7 +1,7 @@
-"""A position in one packet, with the ends of the captured bytes and of the bytes on the wire.
+"""A position in one packet, with the end of the captured bytes and the end of the bytes on the wire.
 
 In: buffer and offsets. Out: the same, moved inward by the layers. Law: `at` only grows within one buffer, so that every walk
-through nested headers ends; no read passes the captured bytes into the neighbouring packet.
+through nested headers ends. No read goes past the captured bytes into the neighbouring packet.
 """
 
 from collections.abc import Callable
@@ -10,14 +10,13 @@ from struct import Struct
 from kcap.weird import WeirdKind
 
 Report = Callable[[WeirdKind, str, int, int, int], None]
-"""Kind, detail, file, packet, position: the fields of `Weird` that a file's oddity has, in its order. A call, so that counting
-stays with the caller."""
+"""Callback(kind, detail, file, packet, position), so that the caller counts: the fields of a file's `Weird`, in order."""
 
 SHORT = Struct(">H").unpack_from
 
 
 class PacketCursor:
-    """Bytes `at` to `end` of `buffer` were captured; on the wire there were more, up to `stop`."""
+    """Position `at` in `buffer`. Bytes up to `end` were captured; on the wire there were bytes up to `stop`."""
 
     __slots__ = ("addresses", "at", "buffer", "end", "fault", "fault_detail", "stop")
 
@@ -32,7 +31,7 @@ class PacketCursor:
         self.fault_detail = ""
 
     def have(self, size: int, what: str) -> bool:
-        """Whether `size` bytes of header `what` were captured; otherwise the fault names the header."""
+        """Whether `size` bytes of header `what` were captured; if not, the fault names the header."""
         need = self.at + size
         if need <= self.end:
             return True
@@ -40,12 +39,12 @@ class PacketCursor:
         return False
 
     def fail(self, kind: WeirdKind, detail: str) -> int:
-        """Reports why the packet cannot be read; returns 0, no protocol."""
+        """Stores why the packet cannot be read; returns 0, for no protocol."""
         self.fault, self.fault_detail = kind, detail
         return 0
 
     def short(self, offset: int) -> int:
-        """The 16 bit number `offset` bytes on."""
+        """Returns the 16-bit number at `offset` bytes from here."""
         return int(SHORT(self.buffer, self.at + offset)[0])
 
     def enter(self, buffer: bytes, stop: int) -> None:

@@ -1,7 +1,7 @@
-"""Finds the packets of given numbers, which a filter on `frame.number` needs.
+"""Finds packets by number, for filters on `frame.number`.
 
 In: numbers and ranges of numbers, then the segments of a capture as they are parsed. Out: for each file and flow, number and
-position of those that carry data. Law: the same, whether segments come as columns or as lists.
+position of the wanted packets that carry data. Law: the result is the same whether segments come as columns or as lists.
 """
 
 from bisect import bisect_left
@@ -11,7 +11,7 @@ from kcap.model import SegmentBatch
 from kcap.net.segment_columns import ABSENT, SegmentColumns
 
 Found = dict[tuple[int, bytes], list[tuple[int, int]]]
-"""File and flow -> numbers and positions."""
+"""(file, flow) -> (packet number, position) of each packet."""
 
 
 class PacketIndex:
@@ -32,7 +32,7 @@ class PacketIndex:
                 self.found.setdefault((batch.file, flow), []).append((number, position))
 
     def wants(self, number: int) -> bool:
-        """Whether the packet of this number is wanted."""
+        """Whether the packet with this number is wanted."""
         return self._wanted(number, number + 1)
 
     def _batch(self, segments: SegmentColumns | SegmentBatch) -> SegmentBatch | None:

@@ -1,7 +1,7 @@
 """Selective acknowledgements in the options of a TCP header (RFC 2018, RFC 2883).
 
-In: the options' bytes and the acknowledgement number. Out: `SACKED` where a block reports bytes behind a hole, `SPURIOUS`
-where the first one reports bytes that came twice (D-SACK). Law: damaged options report nothing, and nothing raises.
+In: the options' bytes and the acknowledgement number. Out: `SACKED` if a block reports bytes behind a hole, `SPURIOUS` if the
+first block reports bytes that were received twice (D-SACK). Law: damaged options report nothing, and nothing raises.
 """
 
 from typing import Any, Final
@@ -17,7 +17,7 @@ HALF: Final = 1 << 31
 
 @compiled
 def selective(data: Any, at: int, end: int, ack: int) -> int:
-    """What the options from `at` up to `end` say, as bits beside the flags."""
+    """Returns what the options in `data[at:end]` report, as bits beside the flags."""
     while at + 1 < end:
         kind = int(data[at])
         if kind == END:

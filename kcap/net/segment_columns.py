@@ -1,6 +1,6 @@
 """TCP segments as numpy columns: the output of the compiled parser, without a Python object per segment.
 
-In: the parser's arrays. Out: the same segments as `SegmentBatch`, all of them or some. Law: `lists` of all segments is what the
+In: the parser's arrays. Out: the same segments as a `SegmentBatch`, all or some. Law: `lists` of all segments gives what the
 plain parser gives.
 """
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 ABSENT, CLEAN, SLOW = 0, 1, 2
 """State of a packet: no segment, a segment whose flow is in the buffer, a segment whose flow is in `flows`."""
 SACKED, SPURIOUS = 0x100, 0x200
-"""Bits beside a segment's flags: what its selective acknowledgements say (`sack_kernels`)."""
+"""Bits beside a segment's flags for what its selective acknowledgements report (`sack_kernels`)."""
 ACK_ALONE, ACK_RST_SYN = 0x10, 0x16
-"""Selective acknowledgements are looked for where of ACK, RST and SYN the first alone is set."""
+"""Selective acknowledgements are searched for if, of the flags ACK, RST and SYN, only ACK is set."""
 TIMESTAMPS = 0x0101080A
-"""How options begin that are timestamps alone, as those of nearly all segments (RFC 7323)."""
+"""First four bytes of options that consist only of timestamps, as in nearly all segments (RFC 7323)."""
 HASH_FACTOR = 0x9E3779B1
-"""A large odd number: equal sums of other bytes are rare."""
+"""A large odd number: sums of different bytes are rarely equal."""
 NAMES = ("seq", "ack", "flags", "window", "payload", "captured", "length")
 
 
@@ -40,20 +40,20 @@ class SegmentColumns:
     time_ns: "Int64s"
     position: "Int64s"
     numbers: "Int64s"
-    """A row each of `NAMES`."""
+    """One row for each of `NAMES`."""
     flow_at: "Int64s"
     flow_size: "Int64s"
     state: "NDArray[np.uint8]"
     flows: dict[int, bytes] = field(default_factory=dict)
-    """Flows of entries that the slow path read."""
+    """Flows of entries that the slow path read, by index."""
     others: dict[int, bytes] = field(default_factory=dict)
-    """Buffers of entries whose payload is not in `buffer`: reassembled IP fragments."""
+    """Buffers of entries whose payload is not in `buffer` (reassembled IP fragments), by index."""
 
     def __len__(self) -> int:
         return len(self.time_ns)
 
     def of_flows(self, flows: list[bytes]) -> "Int64s":
-        """Indexes of the segments of some flows, in order. Of many flows there may be segments of others with the same hash."""
+        """Returns the indexes of segments of some flows, in order. For many flows, others with the same hash may be there."""
         import numpy as np
 
         clean = self.state == CLEAN
@@ -62,7 +62,7 @@ class SegmentColumns:
             where: Int64s = (clean & (self.flow_size == size)).nonzero()[0]
             wanted = np.frombuffer(b"".join(flow for flow in flows if len(flow) == size), np.uint8).reshape(-1, size)
             if len(wanted) == 1:
-                for at in reversed(range(size)):  # ports, which differ most, come last
+                for at in reversed(range(size)):  # compares ports first, since they differ most
                     where = where[self.data[self.flow_at[where] + at] == wanted[0, at]]
             else:
                 seen, hashed = np.zeros(len(where), np.uint64), np.zeros(len(wanted), np.uint64)
@@ -78,7 +78,7 @@ class SegmentColumns:
         return self.lists((self.state != ABSENT).nonzero()[0])
 
     def lists(self, where: "Int64s") -> SegmentBatch:
-        """The segments at these indexes, in this order."""
+        """Returns the segments at these indexes, in this order."""
         out = SegmentBatch(self.file, self.buffer)
         kept: Any = self.numbers[:, where]
         for name, column in zip(NAMES, kept.tolist()):
@@ -99,7 +99,7 @@ class SegmentColumns:
 
 
 def columns_of(batch: SegmentBatch) -> SegmentColumns:
-    """The same segments as columns; the flows follow what their packets need of the buffer, a window of the file."""
+    """Makes columns of the same segments, whose buffer is the part of the window that they need, followed by the flows."""
     import numpy as np
 
     first = batch.packet[0] if batch.packet else 1

@@ -1,7 +1,7 @@
-"""The compiled twin of the segment loop, for batches whose columns are numpy arrays.
+"""The compiled version of the segment loop, for batches whose columns are numpy arrays.
 
-In: a batch and its parser. Out: the same segments as the plain loop gives. Law: jitted = plain. Packets off the clean path go
-through the parser's slow path, in order.
+In: a batch and its parser. Out: the segments that the plain loop gives. Law: the compiled loop equals the plain one. Packets
+that are not of a simple form go through the parser's slow path, in order.
 """
 
 from typing import Any, Protocol
@@ -18,7 +18,7 @@ ETHERNET, SLL, SLL2, NULL, LOOP = 1, 113, 276, 0, 108
 
 
 class PacketReader(Protocol):
-    """Reads packets off the clean path: a `kcap.net.segments.SegmentParser`."""
+    """Reads packets that are not of a simple form: a `kcap.net.segments.SegmentParser`."""
 
     def read_packet(self, place: FragmentPlace, buffer: bytes, start: int, captured: int, wire: int, link: int) -> Any: ...
 
@@ -57,7 +57,7 @@ def parse_columns(batch: PacketBatch, parser: PacketReader) -> SegmentColumns:
 
 
 def read_slowly(batch: PacketBatch, parser: PacketReader, index: int, link: int) -> Any:
-    """Reads one packet the slow way, with plain integers instead of numpy's."""
+    """Reads one packet on the slow path, with plain integers instead of numpy's."""
     place = FragmentPlace(batch.file, batch.first_packet + index, int(batch.position[index]), int(batch.time_ns[index]))
     start, captured, wire = int(batch.start[index]), int(batch.captured[index]), int(batch.wire[index])
     return parser.read_packet(place, batch.buffer, start, captured, wire, link)
@@ -65,7 +65,7 @@ def read_slowly(batch: PacketBatch, parser: PacketReader, index: int, link: int)
 
 @compiled
 def ip_header(data: Any, at: int, end: int, link: int) -> int:
-    """Offset of the IP header; -1 where the plain path has to find out, -2 where there is none."""
+    """Returns the offset of the IP header; -1 if the plain path has to find it, -2 if there is none."""
     if link == ETHERNET:
         header, kind_at = 14, 12
     elif link == SLL:
@@ -96,7 +96,7 @@ def ip_header(data: Any, at: int, end: int, link: int) -> int:
 
 @compiled
 def flags_of(data: Any, tcp: int, end: int) -> int:
-    """The flags of a header with options of 12 bytes and more, with what its selective acknowledgement reports."""
+    """Returns the flags of a header with 12 or more bytes of options, with what its selective acknowledgement reports."""
     flags = int(data[tcp + 13])
     if flags & ACK_RST_SYN != ACK_ALONE or (end - tcp == 32 and uint32(data, tcp + 20) == TIMESTAMPS):
         return flags
@@ -107,7 +107,7 @@ def flags_of(data: Any, tcp: int, end: int) -> int:
 def parse_packets(
     data: Any, starts: Any, sizes: Any, links: Any, columns: Any, flow_at: Any, flow_size: Any, state: Any
 ) -> None:
-    """Parses Ethernet, cooked, null and raw packets of IPv4 without options or IPv6 without extensions, with TCP, also in
+    """Parses Ethernet, cooked, null and raw packets with TCP in IPv4 without options or IPv6 without extensions, also inside
     VXLAN.
     """
     for index in range(starts.size):
@@ -125,7 +125,7 @@ def parse_packets(
             port = uint16(data, at + 22)
             if port not in (4789, 8472):
                 known = port in (4790, 6081, 2152, 4754, 5247, 6635) or uint16(data, at + 20) == 5247
-                at = -1 if known else -2  # those of `tunnels.read_udp`
+                at = -1 if known else -2  # the ports that `tunnels.read_udp` knows
             elif at + 36 > end:
                 at = -1
             elif data[at + 28] & 0x08 == 0:

@@ -1,8 +1,9 @@
-"""TCP segments: packets of any link type in, segments as columns out.
+"""Finds TCP segments: packets of any link type in, segments as columns out.
 
-The loop reads Ethernet, cooked, null and raw packets with IPv4 or IPv6 and TCP in one unpack; every other packet takes the slow
-path through `link`, `ip` and `tunnels`, in order. Where the reader's columns are numpy arrays the loop is the compiled one of
-`jit`. Law: all three give the same segments; nothing raises for any bytes; packets that are no TCP give nothing.
+The loop reads Ethernet, cooked, null and raw packets with IPv4 or IPv6 and TCP in one unpack. Every other packet takes the slow
+path through `link`, `ip` and `tunnels`, in order. If the reader's columns are numpy arrays, the compiled loop of
+`segment_kernels` is used. Law: all three give the same segments; no bytes raise an exception; packets that are not TCP give
+nothing.
 """
 
 from collections.abc import Sequence
@@ -20,7 +21,7 @@ from kcap.weird import WeirdKind
 
 HEADER = Struct(">4xIIBB").unpack_from
 HEADER_LEAST = 14
-"""Bytes of a TCP header up to its flags: with less a segment has no place in its stream."""
+"""Bytes of a TCP header up to its flags; with fewer, a segment has no place in its stream."""
 WINDOW_UNKNOWN = -1
 TIMESTAMPS_BYTES = TIMESTAMPS.to_bytes(4, "big")
 
@@ -30,7 +31,7 @@ V6 = Struct(">4xHBx36sIIBBH").unpack_from
 
 
 class LinkLayout:
-    """Where a link type has its IP header, and what the four (or two) bytes up to the type of service say of it."""
+    """Where a link type has its IP header, and the value expected of the four (or two) bytes up to the type of service."""
 
     __slots__ = ("header", "kind_at", "mask4", "mask6", "tagged", "unpack", "want4", "want6")
 
@@ -49,23 +50,23 @@ LAYOUTS = (
     | dict.fromkeys(LINK_RAW, LinkLayout(0, None))
 )
 UNMISTAKABLE = frozenset((b"\x08\x00", b"\x86\xdd", b"\x08\x06"))
-"""Ethertypes whose payload's first byte tells them apart: IPv4, IPv6, ARP (which starts with 0)."""
+"""Ethertypes that the payload's first byte distinguishes: IPv4, IPv6, and ARP, which starts with 0."""
 TAGS = VLANS
 Segment = tuple[bytes, int, int, int, int, int, int, int, bytes | None]
-"""Flow, seq, ack, flags, window, payload, captured, length, and the buffer where it is another than the packet's."""
+"""Flow, seq, ack, flags, window, payload, captured, length, and the buffer if it is not the packet's."""
 SLOW = 1 << 62
-"""More bytes than any packet has: the loop then leaves all of them to the slow path."""
+"""More bytes than any packet has, so that the loop leaves all packets to the slow path."""
 
 
 class SegmentParser:
-    """Finds the TCP segments of packets. Its state, the unfinished IP fragments, is picklable."""
+    """Finds the TCP segments of packets. Its state, the incomplete IP fragments, can be pickled."""
 
     def __init__(self, report: Report) -> None:
         self.report = report
         self.fragments = FragmentTable()
 
     def columns(self, batch: PacketBatch) -> SegmentBatch | SegmentColumns:
-        """The segments of a batch, left in columns where the compiled loop reads them."""
+        """Returns the segments of a batch, as columns if the compiled loop reads them."""
         if isinstance(batch.time_ns, list):
             return self.parse(batch)
         from kcap.net.segment_kernels import parse_columns
@@ -73,7 +74,7 @@ class SegmentParser:
         return parse_columns(batch, self)
 
     def parse(self, batch: PacketBatch) -> SegmentBatch:
-        """The segments of a batch, in its order."""
+        """Returns the segments of a batch, in its order."""
         if not isinstance(batch.time_ns, list):
             from kcap.net.segment_kernels import parse_arrays
 
@@ -102,11 +103,11 @@ class SegmentParser:
         return out
 
     def finish(self) -> None:
-        """The capture ends: fragments that wait are reported."""
+        """Ends the capture: incomplete fragments are reported."""
         self.fragments.finish(self.report)
 
     def _scan(self, batch: PacketBatch, link: int, first: int, last: int, out: SegmentBatch, absent: list[int]) -> None:
-        """Reads packets `first` to `last`, all of one link type; lists those that are no segment as absent."""
+        """Reads packets `first` to `last`, which are all of one link type, and adds those that are not segments to `absent`."""
         buffer = batch.buffer
         layout, least4, least6 = choose_layout(batch, link, first, last)
         unpack, unpack6, tagged, header = layout.unpack, V6, layout.tagged, layout.header
@@ -123,7 +124,7 @@ class SegmentParser:
         index = first - 1
         for start, size in zip(starts, sizes):
             index += 1
-            length = -1  # of options and payload of a segment that one unpack reads
+            length = -1  # of options and payload, if one unpack reads the segment
             if size >= least4:
                 guard, total, carried, flow, seq, ack, offset, flags, window = unpack(buffer, start)
                 after = start + least4
@@ -168,7 +169,7 @@ class SegmentParser:
     def read_packet(
         self, place: FragmentPlace, buffer: bytes, start: int, captured: int, wire: int, link: int
     ) -> Segment | None:
-        """The slow path, for one packet."""
+        """Reads one packet on the slow path."""
         cursor = PacketCursor(buffer, start, start + captured, start + wire)
         kind = read_link(link, cursor)
         while kind:
@@ -186,8 +187,7 @@ class SegmentParser:
 
 
 def reported(buffer: bytes, at: int, end: int, flags: int, ack: int) -> int:
-    """What the selective acknowledgement in options of 12 bytes and more reports, without machine code: hardly a segment has
-    one."""
+    """Returns what the selective acknowledgement in 12 or more bytes of options reports. Not compiled, since few have one."""
     if flags & ACK_RST_SYN != ACK_ALONE or (end - at <= 12 and buffer[at : at + 4] == TIMESTAMPS_BYTES):
         return 0
     from kcap.net import sack_kernels
@@ -196,7 +196,7 @@ def reported(buffer: bytes, at: int, end: int, flags: int, ack: int) -> int:
 
 
 def choose_layout(batch: PacketBatch, link: int, first: int, last: int) -> tuple[LinkLayout, int, int]:
-    """Layout of a link type, and the packet sizes from which it applies to IPv4 and IPv6."""
+    """Returns the layout of a link type, and the packet sizes from which it applies to IPv4 and IPv6."""
     layout = LAYOUTS.get(link)
     if layout is None:
         return LAYOUTS[LINK_ETHERNET], SLOW, SLOW
@@ -209,7 +209,7 @@ def choose_layout(batch: PacketBatch, link: int, first: int, last: int) -> tuple
 
 
 def read_tcp(cursor: PacketCursor) -> tuple[bytes, int, int, int, int, int, int, int] | None:
-    """RFC 9293 section 3.1. A header cut behind its flags still tells the segment's place and length."""
+    """Reads a TCP header (RFC 9293 section 3.1). One that is cut behind its flags still gives the segment's place and size."""
     if not cursor.have(HEADER_LEAST, "TCP"):
         return None
     at, buffer = cursor.at, cursor.buffer

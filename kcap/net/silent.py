@@ -1,7 +1,7 @@
-"""Connections that carried no byte, in compact form: of a scan or a flood there may be millions, each of two or three packets.
+"""Connections that carried no bytes, in compact form. A scan or a flood has millions of them, with two or three packets each.
 
-In: a connection that is open, or was closed, without payload. Out: its numbers as some 150 bytes, and the connection again.
-Law: what is restored equals what was stored; a connection is stored only while nothing but numbers is known of it.
+In: a connection without payload, open or closed. Out: its numbers in some 150 bytes, and the connection again. Law: what is
+restored equals what was stored. A connection is stored only while nothing but numbers is known of it.
 """
 
 import marshal
@@ -13,7 +13,7 @@ from typing import Any, Final
 from kcap.net.tcp import Connection, Stream, WeirdReporter
 
 HEAD: Final = Struct("<qqqB")
-"""Number, time of the last packet, reference of the first one, whether closing it decides nothing; the other values follow."""
+"""Number, time of the last packet, reference of the first one, whether closing it decides nothing. The others follow."""
 CONNECTION_FIELDS: Final = (
     "began", "ended", "first_ns", "first_position", "in_order", "syn_ns", "syn_repeated", "rst_ns", "closing_ns",
     "closing_order",
@@ -23,7 +23,7 @@ STREAM_FIELDS: Final = (
     "zero_ns", "sacked", "spurious",
     "timed_end", "timed_ns", "rtt_min", "rtt_sum", "rtt_count",
 )  # fmt: skip
-"""What a stream without payload may know; `speechless` holds the rest to its initial values."""
+"""What can be known of a stream without payload; `speechless` verifies that everything else has its initial value."""
 UNTOUCHED: Final = (
     "captured", "counted", "data_segments", "duplicated", "held", "last_ns", "last_start", "lost", "missing",
     "next", "out_of_order", "recovered", "repeats", "resent_at", "resent_ns", "retransmitted",
@@ -50,26 +50,26 @@ _UNTOUCHED: Final = _untouched_values(_FRESH.streams[0])
 
 
 def speechless(connection: Connection) -> bool:
-    """Whether the connection can be stored: no payload came, nothing is held, and no older connection had its ports."""
+    """Whether the connection can be stored: it has no payload, holds nothing, and no older connection had its ports."""
     first, second = connection.streams
     return connection.older is None and _untouched_values(first) == _UNTOUCHED and _untouched_values(second) == _UNTOUCHED
 
 
 def pack(connection: Connection) -> bytes:
-    """The numbers of a `speechless` connection."""
+    """Returns the numbers of a `speechless` connection in compact form."""
     first, second = connection.streams
     sides = [_place(one, second) for one in (connection.client, connection.rst_by)]
     values: list[Any] = [_connection_values(connection), *sides]
     for stream in connection.streams:
         numbers = _stream_values(stream)
         values.append(None if numbers == _FRESH_STREAM else numbers)
-    nothing_left = not (first.acked or second.acked)  # more than the SYN was acknowledged: bytes that no packet carries
+    nothing_left = not (first.acked or second.acked)  # else more than the SYN was acknowledged: bytes in no packet
     head = HEAD.pack(connection.number, connection.last_ns, connection.first_ref, nothing_left)
     return head + marshal.dumps(values)
 
 
 def _place(stream: Stream | None, second: Stream) -> int:
-    """Which of the two streams it is, -1 for none."""
+    """Index of a stream among the two, -1 for None."""
     return -1 if stream is None else int(stream is second)
 
 
@@ -78,7 +78,7 @@ def number_of(packed: bytes) -> int:
 
 
 def last_ns_of(packed: bytes) -> int:
-    """When its last packet came."""
+    """Time of its last packet, ns."""
     return HEAD.unpack_from(packed)[1]  # type: ignore[no-any-return]
 
 
@@ -93,7 +93,7 @@ def nothing_left(packed: bytes) -> bool:
 
 
 def unpack(packed: bytes, flows: Sequence[bytes], reporter: WeirdReporter) -> Connection:
-    """The connection; its sinks and conversation are the owner's to make."""
+    """Restores the connection. Its owner makes its sinks and its conversation."""
     number, last_ns, ref, _ = HEAD.unpack_from(packed)
     values, client, reset, *streams = marshal.loads(packed[HEAD.size :])  # noqa: S302 - made by `pack` in this process
     connection = Connection(flows[0], flows[1], number, 0, ref, 0, reporter)

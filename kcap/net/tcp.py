@@ -1,11 +1,11 @@
-"""One TCP connection: puts both byte streams in order, the first copy wins, every hole is decided once.
+"""One TCP connection: puts both byte streams in order. The first copy of a byte wins, and every hole is decided once.
 
 In: segments of the connection in capture order. Out: calls on each stream's sink, `data` for bytes in stream order and `gap`
-for bytes that no packet carries. Law: whatever the reordering within the window, the duplication and the initial sequence
-number, the sinks see the same bytes; every stream byte is delivered once, as data or as part of a gap.
+for bytes that no packet carries. Law: the sinks see the same bytes for any reordering within the window, any duplication and
+any initial sequence number. Every stream byte is delivered once, as data or as part of a gap.
 
-Sequence numbers (RFC 9293) are unwrapped to 64-bit offsets by signed distance; offset 0 is the first byte behind the SYN, or
-the lowest byte seen where the capture has no SYN. `TRANSITIONS` is the state table of a stream.
+Sequence numbers (RFC 9293) are unwrapped to 64-bit offsets by signed distance. Offset 0 is the first byte behind the SYN, or
+the lowest byte seen if the capture has no SYN. `TRANSITIONS` is the state table of a stream.
 """
 
 from array import array
@@ -39,12 +39,12 @@ TRANSITIONS: Final = (
     Transition(REORDERING, "decide", DELIVERING),
     Transition(REORDERING, "finish", DELIVERING),
 )
-"""States of a stream. `starting`: no SYN seen, bytes are held; `reordering`: bytes are held behind a hole. `decide`: a hole, or
+"""States of a stream. `starting`: no SYN seen, bytes are held. `reordering`: bytes are held behind a hole. `decide`: a hole, or
 the wait for a SYN, has lasted the reorder window."""
 
 
 def signed32(distance: int) -> int:
-    """The distance between two sequence numbers as a signed number (RFC 9293 section 3.4)."""
+    """Returns the distance between two sequence numbers as a signed number (RFC 9293 section 3.4)."""
     distance &= MASK
     return distance - (1 << 32) if distance & 0x80000000 else distance
 
@@ -53,7 +53,7 @@ class WeirdReporter(Protocol):
     """Receives oddities."""
 
     held_bytes: int
-    """Memory of what waits behind holes, of the streams of all connections that hold much."""
+    """Memory of the bytes held behind holes, summed over the streams of all connections that hold much."""
 
     def report(
         self, kind: WeirdKind, detail: str, ref: int = 0, position: int = 0, connection: "Connection | None" = None
@@ -66,7 +66,7 @@ class WeirdReporter(Protocol):
 
 
 class Held(NamedTuple):
-    """Bytes that wait behind a hole."""
+    """Bytes held behind a hole."""
 
     start: int
     end: int
@@ -76,9 +76,9 @@ class Held(NamedTuple):
     ref: int
     position: int
     mark: int
-    """Data segments of its stream when it came."""
+    """Number of data segments of its stream when it arrived."""
     ack: int | None = None
-    """What its stream had acknowledged of the other by then, a sequence number."""
+    """Sequence number up to which its sender had acknowledged the other stream by then."""
 
 
 class Stream:
@@ -100,7 +100,7 @@ class Stream:
         self.anchored = False
         """Whether offset 0 is known to be the first byte of the stream."""
         self.started = False
-        """Whether bytes are delivered; before that they wait for a SYN that may have been displaced."""
+        """Whether bytes are delivered. Before that, they wait for a SYN that may have been displaced."""
         self.next = 0
         self.next_raw: int | None = None
         self.acked: int | None = None
@@ -108,13 +108,13 @@ class Stream:
         self.held: list[Held] = []
         self.held_bytes = 0
         self.counted = 0
-        """Memory of what it holds, in the sum of all streams."""
+        """Memory of its held bytes, as counted in the sum of all streams."""
         self.acks = NO_ACKS
-        """Packets of the server, and what they acknowledged of the client's stream, where that changes; the newest."""
+        """Packets of the server, and what each acknowledged of the client's stream, where that changes; only the newest."""
         self.lost: Sequence[tuple[int, int]] = ()
-        """Ranges that were given up, the newest few."""
+        """The newest ranges that were given up."""
         self.repeats: Sequence[tuple[int, int, bool]] = ()
-        """Ranges seen again, the newest few: start, end, and whether the tap saw one packet twice."""
+        """The newest ranges seen again: start, end, and whether the tap saw one packet twice."""
         self.fin_at: int | None = None
         self.fin_ns: int | None = None
         self.last_ns = 0
@@ -127,35 +127,34 @@ class Stream:
         self.sacked = self.spurious = 0
         self.resent_ns = 0
         self.resent_at: int | None = None
-        """Longest time from its newest data until bytes without an acknowledgement were sent again, and when they were."""
+        """Longest time from its newest data to the retransmission of unacknowledged bytes, ns, and the time of that."""
         self.zero_since: int | None = None
         self.zero_ns = self.zero_stalls = 0
         self.timed_end: int | None = None
         self.timed_ns = 0
         self.rtt_min: int | None = None
-        """Round trip from the tap to the receiver of this stream and back."""
+        """Smallest round trip from the tap to the receiver of this stream and back, ns."""
         self.rtt_sum = 0
         self.rtt_count = 0
 
     def acked_with(self, ref: int | None) -> int | None:
-        """Offset up to which this side had acknowledged the other one when one of its packets was captured; a later one where
-        that is forgotten, None where it is not known.
-        """
+        """Returns the offset up to which this side had acknowledged the other one when packet `ref` was captured. If that is no
+        longer stored, a later offset is returned; None if it is not known."""
         acks = self.acks
         if not acks or ref is None:
             return self.peer.acked if self.peer.started else None  # offsets may still be shifted
         if ref >= acks[-2]:
-            return acks[-1]  # as nearly always
+            return acks[-1]  # nearly always so
         return max((acked for packet, acked in zip(acks[::2], acks[1::2]) if packet <= ref), default=acks[1])
 
     @staticmethod
     def place(offset: int) -> int:
-        """Where the bytes of an offset are in the TCP stream; plaintext of TLS has other offsets than its records."""
+        """Returns where the bytes of an offset are in the TCP stream; TLS plaintext has other offsets than its records."""
         return offset
 
     # -- round trips --------------------------------------------------------------------------------------------------
     def round_trip(self, sample: int) -> None:
-        """Takes one round trip from the tap to the receiver of this stream and back."""
+        """Adds one round trip from the tap to the receiver of this stream and back."""
         if 0 <= sample <= limits.ROUND_TRIPS_NS - self.rtt_sum:
             if self.rtt_min is None or sample < self.rtt_min:
                 self.rtt_min = sample
@@ -163,16 +162,16 @@ class Stream:
             self.rtt_count += 1
 
     def _time(self, end: int, time_ns: int) -> None:
-        """Times a segment that came in order until its acknowledgement does.
+        """Starts timing a segment that came in order, until its acknowledgement.
 
-        One that was held waits for the bytes before it as well, and of one whose acknowledgement stands in the capture ahead of
-        it the next acknowledgement is that of other bytes: either would give the path a round trip that it does not have.
+        A held segment also waits for the bytes before it. If an acknowledgement precedes its segment in the capture, the next
+        one acknowledges other bytes. Timing either would give a round trip that the path does not have.
         """
         if self.timed_end is None and (self.acked is None or self.acked < end):
             self.timed_end, self.timed_ns = end, time_ns
 
     def announces(self, window: int, flags: int, time_ns: int) -> None:
-        """Its sender announces a receive window of zero, or any while it is closed."""
+        """The sender announces a receive window: zero, or any size while its window is closed."""
         if window:
             self.opens_window(time_ns)
         elif self.zero_since is None and not flags & RST:
@@ -180,17 +179,17 @@ class Stream:
             self.zero_stalls += 1
 
     def opens_window(self, time_ns: int) -> None:
-        """Its sender, who had closed its receive window, opens it."""
+        """The sender opens its receive window, which was closed."""
         self.zero_ns = self.closed_window_ns(time_ns)
         self.zero_since = None
 
     def closed_window_ns(self, time_ns: int) -> int:
-        """How long its sender's receive window had been closed by this time, ns."""
+        """Total time that the sender's receive window had been closed by this time, ns."""
         closed = 0 if self.zero_since is None else max(time_ns - self.zero_since, 0)
         return min(self.zero_ns + closed, limits.CLOSED_WINDOW_NS)
 
     def unacked_ns(self, time_ns: int) -> int | None:
-        """How long before this time its last new data came, ns; None where all is acknowledged or no acknowledgement came."""
+        """Time since the last new data, ns; None if all is acknowledged or if there was no acknowledgement."""
         return None if self.acked is None or self.acked >= self.next else time_ns - self.last_ns
 
     def acknowledged(self, ack: int, time_ns: int) -> None:
@@ -208,10 +207,10 @@ class Stream:
 
     # -- bytes --------------------------------------------------------------------------------------------------------
     def anchor(self, isn: int) -> None:
-        """The initial sequence number is known: offset 0 is the byte behind it."""
+        """Sets the initial sequence number: offset 0 is the byte behind it."""
         self.isn = isn
         if self.started:
-            return  # bytes went out under another count; a SYN this late changes nothing
+            return  # bytes were delivered with other offsets; a SYN this late changes nothing
         first = (isn + 1) & MASK
         if self.next_raw is not None:
             self._shift(signed32(first - self.next_raw))
@@ -219,7 +218,7 @@ class Stream:
         self.anchored = self.started = True
 
     def _shift(self, by: int) -> None:
-        """Counts offsets from `by` instead of 0, before anything was delivered."""
+        """Makes offset `by` the new offset 0, before anything was delivered."""
         self.held = [h._replace(start=h.start - by, end=h.end - by) for h in self.held if h.end > by]
         self.held_bytes = sum(h.end - h.start for h in self.held)
         if self.acked is not None:
@@ -235,7 +234,7 @@ class Stream:
         end = start + length
         if self.anchored and start < 0:
             if end <= 0:
-                return  # a keep-alive probe on the SYN's own number
+                return  # a keep-alive probe with the SYN's own number
             at, captured, start = at - start, max(0, captured + start), 0
         if self.started and start < self.next:
             if end <= self.next:
@@ -257,13 +256,13 @@ class Stream:
         self.drain()
 
     def _fills(self, start: int, time_ns: int) -> None:
-        """Counts a segment that fills a hole a round trip after it, and so was sent for that (RFC 5681 section 3.2)."""
+        """Counts a segment that fills a hole a round trip after it arose, so a retransmission (RFC 5681 section 3.2)."""
         held, later = self.held, bisect_right(self.held, start, key=START_OF)
         trip = max((self.rtt_min or 0) + (self.peer.rtt_min or 0), limits.DISPLACED_NS)
         self.recovered += (not later or held[later - 1].end <= start) and time_ns - held[later].time_ns >= trip
 
     def acknowledges(self, ack: int | None, ref: int) -> None:
-        """Notes what a packet with payload acknowledges."""
+        """Stores what a packet with payload acknowledges."""
         peer = self.peer
         if ack is None or peer.next_raw is None or not peer.started or self is self.connection.client:
             return
@@ -286,7 +285,7 @@ class Stream:
         guard.data(self, start, buffer, at, captured, length, time_ns, ref, position)
 
     def _repeated(self, start: int, end: int, time_ns: int, ref: int, position: int) -> None:
-        """Bytes that were delivered (or given up) before came again."""
+        """Counts bytes that came again after they were delivered or given up."""
         if end - start <= 1 and end == self.next:
             return  # a keep-alive probe repeats the last byte (RFC 9293 section 3.8.4)
         for low, high in self.lost:
@@ -301,21 +300,21 @@ class Stream:
         else:
             self.retransmitted += 1
             if self.timed_end is not None and start < self.timed_end:
-                self.timed_end = None  # Karn: which of the two is acknowledged is not known
+                self.timed_end = None  # Karn's algorithm: it is not known which of the two is acknowledged
             self._sent_again(end, self.last_ns, time_ns)
         self.repeat(start, end, twice=twice)
 
     def _sent_again(self, end: int, newest_ns: int, time_ns: int) -> None:
-        """Bytes up to `end` were sent again, so long after the newest data of the stream."""
+        """Bytes up to `end` were retransmitted at `time_ns`; the newest data of the stream came at `newest_ns`."""
         if self.acked is not None and end > self.acked and time_ns - newest_ns > self.resent_ns:
             self.resent_ns, self.resent_at = time_ns - newest_ns, time_ns
 
     def repeat(self, start: int, end: int, *, twice: bool) -> None:
-        """These bytes were seen again."""
+        """Stores that these bytes were seen again."""
         self.repeats = [*self.repeats[1 - limits.REPEATS_KEPT :], (start, end, twice)]
 
     def _hold(self, start: int, end: int, buffer: bytes, at: int, captured: int, time_ns: int, ref: int, position: int) -> None:
-        """Holds bytes that no earlier segment brought; the first copy wins, and a weird reports another (PYROLYSE 2025)."""
+        """Holds bytes that no earlier segment brought. The first copy wins; a weird reports another one (PYROLYSE 2025)."""
         held, mark = self.held, self.data_segments
         i = bisect_right(held, start, key=START_OF)
         if i and held[i - 1].end > start:
@@ -349,7 +348,7 @@ class Stream:
         self._count()
 
     def drain(self) -> None:
-        """Delivers what is in order by now."""
+        """Delivers bytes that are in order now."""
         if not self.started:
             return
         held = self.held
@@ -370,7 +369,7 @@ class Stream:
                 self._count()
 
     def start(self) -> None:
-        """No SYN came in time: the lowest byte seen counts as offset 0 from here on."""
+        """Starts without a SYN, since none came in time: the lowest byte seen becomes offset 0."""
         self.started = True
         if self.held:
             shift = self.held[0].start
@@ -379,13 +378,13 @@ class Stream:
             self.drain()
 
     def decide(self, time_ns: int, at_end: bool = False) -> None:
-        """Gives holes up that have waited long enough; all of them at the end of the capture or the connection."""
+        """Gives up holes that have waited long enough; at the end of the capture or the connection, all holes."""
         if not self.started:
             first = self.held[0] if self.held else None
             if at_end or self._full() or (first and self._waited(first, time_ns)):
                 self.start()
             elif first is None and self.acked_raw is not None and self.peer.data_segments >= limits.REORDER_SEGMENTS:
-                self.next_raw = self.acked_raw  # a side that only acknowledges: what it would send next is known
+                self.next_raw = self.acked_raw  # a side that only acknowledges: its next sequence number is known
                 self.acked = 0
                 self.start()
         while self.started and self.held:
@@ -406,13 +405,13 @@ class Stream:
         return self.data_segments - held.mark >= limits.REORDER_SEGMENTS or time_ns - held.time_ns >= limits.REORDER_NS
 
     def _full(self) -> bool:
-        """Whether too much is held for more to wait, by this stream or by all."""
+        """Whether this stream or all streams together hold too much to hold more."""
         if self.held_bytes > limits.REORDER_BYTES_MAX or len(self.held) > limits.REORDER_SEGMENTS_MAX:
             return True
         return self.counted > 0 and self.connection.oddities.held_bytes > limits.HELD_BYTES_MAX
 
     def _count(self) -> None:
-        """Counts what it holds in the sum of all streams, where it is much."""
+        """Adds what the stream holds to the sum of all streams, if it is much."""
         size = self.held_bytes + HELD_COST * len(self.held)
         size = size if size > limits.HELD_BYTES_LEAST else 0
         if size != self.counted:
@@ -434,19 +433,18 @@ class Stream:
         if self.acked is not None and self.next_raw is not None:
             tail = self.acked - self.next
             if tail == 1 or self.fin_at is not None or self.peer.fin_ns is not None:
-                tail -= 1  # a FIN, seen or not, takes one number
+                tail -= 1  # a FIN, seen or not, takes one sequence number
             if self.started and 0 < tail < limits.SEQUENCE_FAR:
                 self._give_up(self.next + tail, time_ns, 0, 0)
 
     def release(self) -> None:
-        """The connection is over and no more bytes are delivered: cuts what leads back to it, so that it is freed with its last
-        reference and not left to the collector of cycles. Numbers stay.
-        """
+        """Cuts the references back to this object once the connection is over and no more bytes are delivered. It is then freed
+        with its last reference, without the garbage collector. Numbers remain."""
         del self.connection, self.peer, self.sink
 
     @property
     def state(self) -> str:
-        """The state of `TRANSITIONS`."""
+        """The state in `TRANSITIONS`."""
         if not self.started:
             return STARTING
         return REORDERING if self.held else DELIVERING
@@ -480,7 +478,7 @@ class Connection:
         self.streams[0].peer, self.streams[1].peer = self.streams[1], self.streams[0]
         self.client: Stream | None = None
         self.in_order = False
-        """Both streams deliver and hold nothing, so the next segment takes the short way."""
+        """Whether both streams deliver and hold nothing, so that the next segment takes the short path."""
         self.began = "midstream"
         self.ended = "open"
         self.first_ns = self.last_ns = time_ns
@@ -489,10 +487,10 @@ class Connection:
         self.syn_repeated = False
         self.rst_ns: int | None = None
         self.rst_by: Stream | None = None
-        """The stream of the first RST; None without one, and where no request waited for a response."""
+        """The stream of the first RST; None if there is none, or if no request was waiting for a response."""
         self.closing_ns: int | None = None
         self.closing_order = -1
-        """Order of the packet that ended it among all packets, as the table counts them."""
+        """Order, among all packets, of the packet that ended it, as the table counts them."""
         self.ending: object = None
         """Its entry in the queue of ended connections (`kcap.net.connections`)."""
         self.older: Connection | None = None
@@ -511,7 +509,7 @@ class Connection:
         self, stream: Stream, seq: int, ack: int, flags: int, window: int, buffer: bytes, at: int, captured: int, length: int,
         time_ns: int, ref: int, position: int,
     ) -> None:  # fmt: skip
-        """Takes any segment."""
+        """Takes any segment of the connection."""
         peer = stream.peer
         if not self.in_order:
             self.decide(stream, time_ns)
@@ -550,7 +548,7 @@ class Connection:
         self.in_order = stream.started and peer.started and not stream.held and not peer.held
 
     def decide(self, first: Stream, time_ns: int) -> None:
-        """Decides the holes of both streams, those of `first` before the other's."""
+        """Decides the holes of both streams, `first` before the other one."""
         for stream in (first, first.peer):
             if stream.held or not stream.started:
                 stream.decide(time_ns)
@@ -562,11 +560,11 @@ class Connection:
             stream.anchor(seq)
             stream.drain()
         self.began = "syn"
-        if self.client is None:  # a later SYN that says otherwise (a simultaneous open, noise) changes no roles
+        if self.client is None:  # a later, different SYN (a simultaneous open, noise) changes no roles
             self.client = peer if flags & ACK else stream
         if flags & ACK:
             if peer.isn is None:
-                peer.anchor((ack - 1) & MASK)  # the SYN itself was not captured, its number is known all the same
+                peer.anchor((ack - 1) & MASK)  # the SYN itself was not captured, but its number is known
                 peer.drain()
             if self.syn_ns is not None and not self.syn_repeated and not repeated:
                 peer.round_trip(time_ns - self.syn_ns)
@@ -577,22 +575,22 @@ class Connection:
             self.syn_ns = time_ns
 
     def _closing(self) -> "tuple[int | None, Stream | None]":
-        """Time and stream of the first FIN or RST; a FIN goes before an RST of the same time."""
+        """Time and stream of the first FIN or RST. At equal times a FIN precedes an RST."""
         ends = *((stream.fin_ns, stream) for stream in self.streams), (self.rst_ns, self.rst_by)
         return min((end for end in ends if end[0] is not None), key=itemgetter(0), default=(None, None))
 
     @property
     def closed_ns(self) -> int | None:
-        """The time of the first FIN or RST, None where there is none."""
+        """The time of the first FIN or RST, ns; None if there is none."""
         return self._closing()[0]
 
     @property
     def closed_by(self) -> str | None:
-        """The side of the first FIN or RST, `client` or `server`; None where there is none, or its side is not known."""
+        """The side that sent the first FIN or RST, `client` or `server`; None if there is none or its side is not known."""
         by = self._closing()[1]
         return None if by is None or self.client is None else "client" if by is self.client else "server"
 
     def finish(self, time_ns: int) -> None:
-        """The connection is over, or the capture is: every hole is decided. The stream whose bytes came first goes first."""
+        """The connection or the capture is over: decides every hole. The stream whose bytes came first goes first."""
         for stream in self.streams[:: -1 if self.client is self.streams[1] else 1]:
             stream.finish(time_ns)

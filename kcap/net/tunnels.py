@@ -1,7 +1,7 @@
 """Tunnels: packets inside packets.
 
-In: a `PacketCursor` behind an IP header and the protocol number. Out: the IP protocol inside (IPV4 or IPV6) with the cursor on
-its header, or 0 where the packet is no tunnel that is known. Law: raises for no bytes; an unfamiliar tunnel is no oddity.
+In: a `PacketCursor` behind an IP header, and the protocol number. Out: the IP protocol inside (IPV4 or IPV6) with the cursor on
+its header, or 0 if the packet is not of a known tunnel. Law: no bytes raise an exception; an unknown tunnel is no oddity.
 """
 
 from collections.abc import Callable
@@ -15,18 +15,18 @@ from kcap.net.wireless import read_wireless
 IP_IN_IP, IPV6_IN_IP, ETHERNET_IN_IP, MPLS_IN_IP = 4, 41, 143, 137
 ERSPAN, ERSPAN_III = 0x88BE, 0x22EB
 VXLAN_PORTS = frozenset((4789, 8472))
-"""IANA's port and the one that Linux used before (and flannel still does)."""
+"""IANA's port, and the one that Linux used before (and flannel still does)."""
 VXLAN_GPE_PORT, GENEVE_PORT = 4790, 6081
 GRE_PORT, GTP_PORT, MPLS_PORT, CAPWAP_PORT = 4754, 2152, 6635, 5247
 GTP_PACKET = 255
-"""G-PDU: a user's packet (3GPP TS 29.281 section 7.1)."""
+"""G-PDU: a message that carries a user's packet (3GPP TS 29.281 section 7.1)."""
 GPE_PROTOCOLS = {1: IPV4, 2: IPV6, 3: ETHERNET, 5: 0x8847}
 CARRIED = frozenset((IPV4, IPV6, ETHERNET, PPP)) | VLANS | MPLS
 """Ethertypes of packets inside packets."""
 
 
 def read_tunnel(protocol: int, cursor: PacketCursor) -> int:
-    """The IP protocol inside the tunnel."""
+    """Returns the IP protocol inside the tunnel."""
     kind = 0
     if protocol == IP_IN_IP:
         kind = IPV4
@@ -45,7 +45,7 @@ def read_tunnel(protocol: int, cursor: PacketCursor) -> int:
 
 
 def read_gre(cursor: PacketCursor) -> int:
-    """RFC 2784, 2890; version 1 (RFC 2637) with PPP inside; ERSPAN by its two protocol types."""
+    """Reads GRE (RFC 2784, RFC 2890), version 1 with PPP inside (RFC 2637), and ERSPAN by its two protocol types."""
     if not cursor.have(4, "GRE"):
         return 0
     flags, kind = cursor.short(0), cursor.short(2)
@@ -70,8 +70,8 @@ def read_gre(cursor: PacketCursor) -> int:
 
 
 def read_udp(cursor: PacketCursor) -> int:
-    """VXLAN (RFC 7348), VXLAN-GPE, GENEVE (RFC 8926), GRE in UDP (RFC 8086), MPLS in UDP (RFC 7510), GTP-U and CAPWAP, known by
-    their destination port, CAPWAP by either; anything else is not looked at."""
+    """Reads VXLAN (RFC 7348), VXLAN-GPE, GENEVE (RFC 8926), GRE in UDP (RFC 8086), MPLS in UDP (RFC 7510), GTP-U and CAPWAP.
+    They are recognised by their destination port, CAPWAP by either port; other datagrams are not read."""
     if cursor.end - cursor.at < 16:
         return 0
     port, start = cursor.short(2), cursor.at + 8
@@ -89,7 +89,7 @@ def read_udp(cursor: PacketCursor) -> int:
             return 0
         cursor.at += size
         return kind
-    if cursor.short(0) == CAPWAP_PORT:  # from the controller to an access point, whose port is any (RFC 5415 section 3.1)
+    if cursor.short(0) == CAPWAP_PORT:  # from the controller to an access point, which uses any port (RFC 5415 section 3.1)
         port = CAPWAP_PORT
     if port in INSIDE_UDP:
         cursor.at += 8
@@ -98,7 +98,7 @@ def read_udp(cursor: PacketCursor) -> int:
 
 
 def read_gtp(cursor: PacketCursor) -> int:
-    """GTP-U (3GPP TS 29.281 section 5): version 1, a user's packet, with whatever extension headers."""
+    """Reads GTP-U version 1 (3GPP TS 29.281 section 5) that carries a user's packet, with any extension headers."""
     flags, size = cursor.buffer[cursor.at], 8
     if flags >> 4 != 3 or cursor.buffer[cursor.at + 1] != GTP_PACKET:
         return 0
@@ -118,7 +118,7 @@ def read_gtp(cursor: PacketCursor) -> int:
 
 
 def read_capwap(cursor: PacketCursor) -> int:
-    """CAPWAP data (RFC 5415 section 4.3): frames of IEEE 802.3 or (T) 802.11; encrypted and split ones stay unread."""
+    """Reads CAPWAP data (RFC 5415 section 4.3): IEEE 802.3 or (T) 802.11 frames. Encrypted and split ones are not read."""
     word = int.from_bytes(cursor.buffer[cursor.at : cursor.at + 4], "big")
     size = (word >> 19 & 0x1F) * 4
     if word >> 24 or word & 0x80 or size < 8 or not cursor.have(size, "CAPWAP"):
@@ -132,4 +132,4 @@ def read_capwap(cursor: PacketCursor) -> int:
 INSIDE_UDP: Final[dict[int, Callable[[PacketCursor], int]]] = {
     GRE_PORT: read_gre, MPLS_PORT: lambda _: 0x8847, GTP_PORT: read_gtp, CAPWAP_PORT: read_capwap,
 }  # fmt: skip
-"""Destination port -> how the tunnel's header is read, which begins behind that of UDP; that of MPLS has none (RFC 7510)."""
+"""Destination port -> reader of the tunnel's header, which follows the UDP header. MPLS has no header of its own (RFC 7510)."""

@@ -1,6 +1,6 @@
 """IEEE 802.11: data frames, with or without the header that the recorder put before them.
 
-In: a `PacketCursor` at the frame. Out: whether an LLC header follows, with the cursor on it. Law: raises for no bytes;
+In: a `PacketCursor` at the frame. Out: whether an LLC header follows, with the cursor on it. Law: no bytes raise an exception;
 encrypted frames, management frames and frames without data are no oddity.
 """
 
@@ -10,17 +10,17 @@ from kcap.net.packet_cursor import PacketCursor
 
 HEADER_BYTES, ADDRESS_BYTES, QOS_BYTES, HT_BYTES = 24, 6, 2, 4
 DATA: Final = 0x08
-"""Frame control: version 0, type data; the subtype's bits say what the frame has."""
+"""Frame control field for version 0 and type data; the bits of the subtype show what the frame has."""
 NO_DATA, QOS = 0x40, 0x80
 BOTH_DISTRIBUTED, PROTECTED, ORDER = 0x03, 0x40, 0x80
 AGGREGATE: Final = 0x80
-"""QoS control: the body is an A-MSDU, several frames with headers of their own."""
+"""Bit of the QoS control field: the body is an A-MSDU, which is several frames with headers of their own."""
 TSFT, FLAGS, MORE, PADDED = 0x01, 0x02, 0x80, 0x20
-"""Radiotap: which fields are present, whether another word of these bits follows, whether the header is padded to 4 bytes."""
+"""Bits of radiotap: the fields that are present, whether another word follows, whether the header is padded to 4 bytes."""
 
 
 def read_radiotap(cursor: PacketCursor) -> bool:
-    """The radiotap header (radiotap.org), then the frame."""
+    """Reads the radiotap header (radiotap.org), then the frame."""
     if not cursor.have(8, "radiotap"):
         return False
     buffer, start = cursor.buffer, cursor.at
@@ -38,7 +38,7 @@ def read_radiotap(cursor: PacketCursor) -> bool:
 
 
 def read_wireless(cursor: PacketCursor, padded: bool = False) -> bool:
-    """IEEE 802.11-2020 section 9.2.3."""
+    """Reads an IEEE 802.11 frame (IEEE 802.11-2020 section 9.2.3)."""
     if not cursor.have(HEADER_BYTES, "802.11"):
         return False
     control, flags = cursor.buffer[cursor.at], cursor.buffer[cursor.at + 1]

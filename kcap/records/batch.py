@@ -1,7 +1,7 @@
-"""The records that batches and messages are read into, and the walk over a blob of them.
+"""The classes of batches, messages and their records, and the walk over a blob of them.
 
-A blob (a records field) in, spans of batches out. Law: a batch is taken only when all of it is there; what follows the last one
-is counted as trailing, never guessed at.
+A blob (a records field) in, spans of batches out. Law: a batch is read only if all of it is there. Bytes after the last
+complete one are counted as trailing, and never interpreted.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,13 +22,13 @@ _SIZE = Struct(">i").unpack_from
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """What a control record says (KIP-98, KIP-595)."""
+    """The meaning of a control record (KIP-98, KIP-595)."""
 
     type: str
     """COMMIT, ABORT, LEADER_CHANGE, ..., UNKNOWN."""
     type_id: int
     body: dict[str, Any] | None
-    """Kafka's JSON of the value, read at version 0; None for UNKNOWN and for a value that does not read."""
+    """Kafka's JSON of the value, read at version 0; None for UNKNOWN and for a value that cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +71,8 @@ class Contents:
 
 @dataclass(slots=True)
 class Batch:
-    """A batch of magic 2, or a message of magic 0 or 1 with what it wraps. Fields that a format lacks have Kafka's values for
-    "none". The bytes are `blob[start:end]`.
-    """
+    """A batch of magic 2, or a message of magic 0 or 1 with the messages that it wraps. Fields that a format lacks have Kafka's
+    values for "none". The bytes are `blob[start:end]`."""
 
     blob: bytes
     start: int
@@ -88,11 +87,11 @@ class Batch:
     """As stored, unsigned."""
     max_timestamp: int
     count: int
-    """Records, as the header says; of a wrapper as many as could be read."""
+    """Number of records according to the header; for a wrapper, the number that could be read."""
     read: Callable[["Batch", Contents], Iterator[Record]]
-    """Its records one by one; what is wrong with them stands in the contents behind the last."""
+    """Yields its records one by one; after the last one, the contents have the reason if something is wrong."""
     checksum: Callable[["Batch"], int]
-    """The CRC that the bytes have."""
+    """Computes the CRC of the bytes."""
     partition_leader_epoch: int = -1
     is_transactional: bool = False
     is_control: bool = False
@@ -105,7 +104,7 @@ class Batch:
 
     @property
     def size(self) -> int:
-        """Bytes, with the 12 of offset and length."""
+        """Bytes, including the 12 of offset and length."""
         return self.end - self.start
 
     @property
@@ -115,7 +114,7 @@ class Batch:
 
     @property
     def crc_ok(self) -> bool:
-        """Whether the stored CRC is that of the bytes."""
+        """Whether the stored CRC equals that of the bytes."""
         return self.crc == self.checksum(self)
 
     @property
@@ -127,23 +126,23 @@ class Batch:
         return self._contents
 
     def each(self, contents: Contents) -> Iterator[Record]:
-        """The records one by one, which are not kept: there may be millions. `contents` has a fault behind the last."""
+        """Yields the records without storing them: there may be millions. After the last, `contents` may have a fault."""
         if self._contents is not None and self._contents is not contents:
             contents.fault = self._contents.fault
             yield from self._contents.records
             return
         try:
             yield from self.read(self, contents)
-        except Exception as error:  # noqa: BLE001 - the batch says so; its header and the other batches stay
+        except Exception as error:  # noqa: BLE001 - the batch has the reason; its header and the other batches remain
             contents.fault = fault_of(error)
 
     def fail(self, error: Exception) -> None:
-        """Has no records: the reader failed on them."""
+        """Marks the batch as having no records, because the reader failed on them."""
         self._contents = Contents(fault=fault_of(error))
 
     @property
     def failed(self) -> Fault | None:
-        """Where the reader failed on the records, as far as they were read."""
+        """Where the reader failed on the records, as far as they were read; None if it did not."""
         fault = self._contents.fault if self._contents is not None else None
         return fault if isinstance(fault, Fault) else None
 
@@ -158,7 +157,7 @@ class Batch:
         return self.contents.fault
 
     def to_json(self) -> dict[str, Any]:
-        """The batch and its records in JSON values; a batch that could not be read whole says so in `undecoded`."""
+        """The batch and its records as JSON values. If the batch could not be read completely, `undecoded` says why."""
         found = {name: getattr(self, name) for name in _JSON}
         if self.delete_horizon_ms is not None:
             found["delete_horizon_ms"] = self.delete_horizon_ms
@@ -190,7 +189,7 @@ _JSON: Final = (
 
 
 def spans(blob: Buffer, start: int, end: int) -> Iterator[tuple[int, int, int]]:
-    """(start, end, magic) of every complete batch in `blob[start:end]`, in order, up to the first that is not one."""
+    """Yields (start, end, magic) of every complete batch in `blob[start:end]`, in order, up to the first place without one."""
     while end - start >= MESSAGE0_MIN:
         total = OVERHEAD + _SIZE(blob, start + SIZE_AT)[0]
         magic = blob[start + MAGIC_AT]

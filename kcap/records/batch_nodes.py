@@ -1,8 +1,8 @@
 """Record batches as nodes with byte spans: a span of a buffer in, nodes that tile it out.
 
-Importing this module lets the trees of messages open their records fields. Laws: those of `kcap.decode.nodes`; what a batch
-inflates to is a buffer of its own, and nothing is inflated before a node inside is requested; keys and values are opened where
-Kafka itself wrote them (`kcap.records.internal`).
+Importing this module lets the trees of messages open their records fields. Laws: those of `kcap.decode.nodes`. The decompressed
+bytes of a batch are a separate buffer, and nothing is decompressed before a node inside is requested. Keys and values are
+opened only where Kafka itself wrote them (`kcap.records.internal`).
 """
 
 from collections.abc import Callable
@@ -47,13 +47,13 @@ _BATCH: Final = (
 """Header of a magic 2 batch (DefaultRecordBatch.java)."""
 
 _MESSAGE: Final = (("offset", "int64"), ("messageSize", "int32"), ("crc", "uint32"), ("magic", "int8"), ("attributes", "int8"))
-"""Start of a magic 0 or 1 message (LegacyRecord.java); magic 1 goes on with the timestamp."""
+"""Start of a magic 0 or 1 message (LegacyRecord.java); in magic 1 the timestamp follows."""
 
 _TIMESTAMPS: Final = frozenset({"baseTimestamp", "maxTimestamp", "timestamp"})
 
 
 def record_set_nodes(place: Inside) -> list[Node]:
-    """The batches of a records field and what is behind the last complete one."""
+    """Nodes of the batches of a records field, and of the bytes after the last complete one."""
     buffers, buffer, start, end = place.buffers, place.buffer, place.start, place.end
 
     def build(tiler: Tiler) -> None:
@@ -91,7 +91,9 @@ def _attributes(batch: Batch) -> str:
 
 
 def _inflated(tiler: Tiler, codec: int, name: str, start: int, end: int, build: Callable[[Tiler], None]) -> list[Node]:
-    """One node over what `start` to `end` inflates to, or the bytes themselves where nothing comes out."""
+    """One node over the decompressed bytes of `start` to `end`, or over the bytes themselves if nothing could be
+    decompressed.
+    """
     packed = memoryview(tiler.buffers[tiler.buffer])[start:end]
     result = inflate(codec, packed, inflated_limit(len(packed)))
     if not result.data:
@@ -149,7 +151,7 @@ def _inside_record(tiler: Tiler, *, control: bool) -> None:
 
 
 def _sized(tiler: Tiler, name: str, start: int, size: int, *, text: bool = False) -> None:
-    """A node from `start`, where the length is, over `size` more bytes; negative is null."""
+    """Adds a node from `start`, where the length is, over `size` more bytes; a negative size is null."""
     cursor = tiler.cursor
     value: Any = None
     if size >= 0:
@@ -187,7 +189,7 @@ def _legacy(tiler: Tiler) -> None:
 
 
 def _wrapped(tiler: Tiler, batch: Batch, start: int, first: int, last: int) -> list[Node]:
-    """The length of a wrapper's value, then the bytes with the messages that they inflate to."""
+    """Nodes of the length of a wrapper's value, then of its bytes, which decompress to the messages."""
 
     def build(inner: Tiler) -> None:
         for at, (begin, end, magic) in enumerate(spans(inner.buffers[inner.buffer], 0, inner.cursor.end)):

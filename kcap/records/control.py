@@ -1,6 +1,6 @@
-"""Control records: key and value bytes in, what the transaction or the quorum did out (ControlRecordType.java).
+"""Control records: key and value bytes in, the action of the transaction or the quorum out (ControlRecordType.java).
 
-Law: never raises; a type that is not known is UNKNOWN, a value that does not read has no body.
+Law: never raises. An unknown type is UNKNOWN, and a value that cannot be read has no body.
 """
 
 from typing import Final
@@ -25,12 +25,12 @@ _VERSION = 0
 
 
 def type_of(key: bytes) -> int | None:
-    """The type number in a control record's key: int16 version, int16 type; None where it is too short."""
+    """The type number in a control record's key (int16 version, int16 type); None if the key is too short."""
     return int.from_bytes(key[2:4], "big", signed=True) if len(key) >= 4 else None
 
 
 def read_control(key: bytes | None, value: bytes | None) -> Control | None:
-    """The meaning of a control record; None where the key is too short to hold a type (int16 version, int16 type)."""
+    """The meaning of a control record; None if the key is too short to hold a type (int16 version, int16 type)."""
     type_id = None if key is None else type_of(key)
     if type_id is None:
         return None

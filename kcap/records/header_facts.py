@@ -1,6 +1,6 @@
-"""What the headers of the batches of a records field say, as a column of integers.
+"""Facts from the headers of the batches of a records field, as a column of integers.
 
-In: the `Batch`es of a field. Out: the facts by the numbers below: sums over the batches, and facts of the first one. Law: no
+In: the `Batch`es of a field. Out: the facts, by the numbers below: sums over the batches, and facts of the first one. Law: no
 batch of magic 2 is decompressed for them.
 """
 
@@ -11,16 +11,16 @@ from kcap.records.batch import TIMESTAMP_TYPES, Batch
 from kcap.wire.varints import java_long
 
 NONE: Final = -1
-"""Kafka's word for a number that is not there."""
+"""Kafka's value for a number that is absent."""
 (
     BATCHES, RECORDS, CONTROL, MIXED, OLD, MAGIC, CODEC, TIMESTAMP_TYPE, PRODUCER_ID, PRODUCER_EPOCH, SEQUENCE, FIRST_TIMESTAMP,
     MAX_TIMESTAMP, NEXT_OFFSET,
 ) = range(14)  # fmt: skip
-"""Counts: batches, records, those of control batches among them, whether codecs differ, whether a message of magic 0 or 1 is
-there. Of the first batch, NONE where there is none: magic, codec, timestamp type, producer id, producer epoch, first sequence,
-first timestamp (ms). The latest timestamp (ms) and the offset behind the last batch."""
+"""Counts: batches, records, records of control batches among them, whether codecs differ, whether there is a message of magic 0
+or 1. Of the first batch, or NONE without one: magic, codec, timestamp type, producer id, producer epoch, first sequence, first
+timestamp (ms). The latest timestamp (ms), and the offset after the last batch."""
 COUNTS: Final = 5
-"""Facts that are 0 where there is no batch."""
+"""Number of facts that are 0 if there is no batch."""
 FACTS: Final = 14
 NO_TIME, CREATE_TIME, LOG_APPEND_TIME = range(3)
 """Timestamp types."""
@@ -48,7 +48,7 @@ def header_facts(batches: Sequence[Batch]) -> list[int]:
 
 
 def first_timestamp(batch: Batch) -> int:
-    """Of the first record, in ms; NONE where only the records say it: in a wrapper, behind a delete horizon (KIP-534)."""
+    """Timestamp of the first record, ms; NONE if only records contain it: in a wrapper, or after a delete horizon (KIP-534)."""
     if batch.magic == 1:
         return NONE if batch.codec_id else batch.max_timestamp
     return NONE if batch.base_timestamp is None or batch.delete_horizon_ms is not None else batch.base_timestamp

@@ -1,7 +1,7 @@
 """The compiled reader of batch headers.
 
-In: spans of records fields. Out: the facts that `kcap.records.header_facts` takes from the batches of a field one by one, and
-where each batch stands. Law: fields that may hold a message of magic 0 or 1 are marked and left to that.
+In: spans of records fields. Out: the facts that `kcap.records.header_facts` takes from the batches of one field, and where each
+batch is. Law: fields that may hold a message of magic 0 or 1 are marked and left to that module.
 """
 
 from typing import Any
@@ -41,16 +41,16 @@ from kcap.wire.formats import (
 NEW = 2
 """The magic of the batches that are read here."""
 DELTA_AT, FIRST_AT, MAX_AT, PRODUCER_AT, EPOCH_AT, SEQUENCE_AT = 23, 27, 35, 43, 51, 53
-"""Where fields of the header stand (DefaultRecordBatch.java)."""
+"""Offsets of fields in the header (DefaultRecordBatch.java)."""
 LOG_APPEND_BIT, CONTROL_BIT, DELETE_HORIZON_BIT = 0x08, 0x20, 0x40
-"""Of its attributes."""
+"""Bits of its attributes."""
 
 
 @routine
 def read_headers(data: Any, starts: Any, ends: Any, facts: Any, batches: Any) -> int:
     """Fills a column of `facts` for each field, and a row (field, start, end, CRC, codec) of `batches` for each batch in order.
 
-    Returns how many batches there are; where `batches` has fewer rows the rest is left out.
+    Returns the number of batches; if `batches` has fewer rows, the rest is left out.
     """
     count = 0
     for field in range(starts.size):

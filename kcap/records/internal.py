@@ -1,7 +1,7 @@
 """Records that Kafka writes for itself: key and value nodes in, the messages inside them as their children.
 
-Control records, the topics of the coordinators, KRaft's log. Law: a key or value is opened only where the schema that its own
-prefix names reads it to the last byte; all else stays bytes.
+They are control records and records of the coordinators' topics and of KRaft's log. Law: a key or value is opened only if the
+schema that its own prefix names reads it to the last byte; all others remain bytes.
 """
 
 from struct import Struct
@@ -22,18 +22,18 @@ COORDINATORS: Final = {
     "__transaction_state": "transaction-coordinator",
     "__share_group_state": "share-coordinator",
 }
-"""Topic -> whose records it holds: a key begins with the record's type, a value with its version (CoordinatorRecordSerde)."""
+"""Topic -> family of its records. A key begins with the record's type, a value with its version (CoordinatorRecordSerde)."""
 LOGS: Final = {
     "__cluster_metadata": "metadata",
     "AAAAAAAAAAAAAAAAAAAAAQ": "metadata",
     "__remote_log_metadata": "storage",
 }
-"""Topic, or its id -> whose records it holds: the value names its own type (AbstractApiMessageSerde)."""
+"""Topic, or its id -> family of its records. The value names its own type (AbstractApiMessageSerde)."""
 _INT16: Final = Struct(">h")
 
 
 def open_internal(key: Node, value: Node, topic: str, *, control: bool) -> None:
-    """Gives the nodes of a record's key and value children, where Kafka wrote them."""
+    """Adds children to the nodes of a record's key and value if Kafka wrote them."""
     if control:
         _open_control(key, value)
     elif topic in COORDINATORS:
@@ -73,7 +73,7 @@ def _open(node: Node, schema: Schema | None) -> None:
 
 
 def _expand(node: Node, message: Message) -> None:
-    """The length of a sized field, then what is in it, under the node."""
+    """Adds the length of a sized field, then its contents, under the node."""
     start = node.end - len(node.value)
 
     def children() -> list[Node]:
@@ -84,7 +84,7 @@ def _expand(node: Node, message: Message) -> None:
 
 
 def _open_control(key: Node, value: Node) -> None:
-    """What a transaction or the quorum did (ControlRecordType.java): int16 version and int16 type in the key."""
+    """Opens a control record (ControlRecordType.java), whose key is an int16 version and an int16 type."""
     number = type_of(key.value) if isinstance(key.value, bytes) else None
     if number is None:
         return

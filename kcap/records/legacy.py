@@ -1,8 +1,8 @@
-"""Messages of magic 0 and 1: bytes in, batches out; a compressed message is a batch of those it wraps.
+"""Messages of magic 0 and 1: bytes in, batches out. A compressed message is a batch of those that it wraps.
 
-Sources: LegacyRecord.java, AbstractLegacyRecordBatch.java (KIP-31 relative offsets, KIP-32 timestamps). Laws: offsets come out
-absolute; a wrapper inside a wrapper is not opened, as in Kafka; decompression is bounded, and counting makes no object of a
-wrapped message.
+Sources: LegacyRecord.java, AbstractLegacyRecordBatch.java (KIP-31 relative offsets, KIP-32 timestamps). Laws: offsets are
+returned as absolute ones. A wrapper inside a wrapper is not opened, as in Kafka. Decompression is bounded, and counting makes
+no object of a wrapped message.
 """
 
 from collections.abc import Iterator
@@ -25,9 +25,9 @@ _TIMESTAMP = _OFFSET = Struct(">q")
 _LOG_APPEND = 0x08
 NO_TIMESTAMP = -1
 _MANY = 256
-"""Wrapped messages from which on a kernel counts them."""
+"""Number of wrapped messages from which a kernel counts them."""
 _MESSAGE_NS = 700
-"""Processor time that one of them takes in Python."""
+"""Processor time, ns, that one of them takes in Python."""
 
 
 def read_message(blob: bytes, start: int, end: int) -> Batch:
@@ -49,10 +49,10 @@ def read_message(blob: bytes, start: int, end: int) -> Batch:
         checksum=_checksum,
     )
     if batch.codec_id:
-        # Only the wrapped messages tell the first offset and the number of records.
+        # Only the wrapped messages give the first offset and the number of records.
         try:
             batch.base_offset, batch.count = _counted(batch)
-        except Exception as error:  # noqa: BLE001 - the batch says so; its header and the other batches stay
+        except Exception as error:  # noqa: BLE001 - the batch has the reason; its header and the other batches remain
             batch.count = 0
             batch.fail(error)
     return batch
@@ -63,7 +63,7 @@ def _checksum(batch: Batch) -> int:
 
 
 def packed_part(batch: Batch) -> memoryview:
-    """What the codec made of the wrapped messages; nothing where the message is damaged."""
+    """The compressed bytes of the wrapped messages; empty if the message is damaged."""
     try:
         return memoryview(_fields(batch.blob, batch.start, batch.end, batch.magic)[1] or b"")
     except DamageError:
@@ -71,13 +71,13 @@ def packed_part(batch: Batch) -> memoryview:
 
 
 def _fields(blob: bytes, start: int, end: int, magic: int) -> tuple[bytes | None, bytes | None]:
-    """Key and value of the message at `blob[start:end]`; raises DamageError."""
+    """Key and value of the message at `blob[start:end]`. Raises DamageError."""
     key, key_end, value, value_end = _places(blob, start, end, magic)
     return None if key_end < 0 else blob[key:key_end], None if value_end < 0 else blob[value:value_end]
 
 
 def _places(blob: bytes, start: int, end: int, magic: int) -> tuple[int, int, int, int]:
-    """Where key and value of the message at `blob[start:end]` start and end, an end of -1 for null; raises DamageError."""
+    """Start and end of key and value of the message at `blob[start:end]`; an end of -1 is null. Raises DamageError."""
     at = start + _HEADER.size + (8 if magic else 0)
     if at + 4 > end:
         raise short_of("message", at)
@@ -107,7 +107,7 @@ def _each(batch: Batch, contents: Contents) -> Iterator[Record]:
 
 # -- wrapped messages -----------------------------------------------------------------------------------------------------
 def _inflated(blob: bytes, start: int, end: int) -> tuple[bytes, str | None]:
-    """The messages in the wrapper at `blob[start:end]`, none where it is damaged itself; and why there may be more."""
+    """The messages in the wrapper at `blob[start:end]`, empty if it is damaged itself; and why there may be more."""
     try:
         _, _, low, high = _places(blob, start, end, blob[start + MAGIC_AT])
     except DamageError as damage:
@@ -118,7 +118,7 @@ def _inflated(blob: bytes, start: int, end: int) -> tuple[bytes, str | None]:
 
 
 def _messages(blob: bytes, contents: Contents) -> Iterator[tuple[int, int, tuple[int, int, int, int]]]:
-    """(start, magic, places of key and value) of every wrapped message that can be read."""
+    """Yields (start, magic, places of key and value) of every wrapped message that can be read."""
     end = 0
     for start, end, magic in spans(blob, 0, len(blob)):
         if magic > 1 or blob[start + MESSAGE_ATTRIBUTES_AT] & CODEC_MASK:
@@ -135,9 +135,8 @@ def _messages(blob: bytes, contents: Contents) -> Iterator[tuple[int, int, tuple
 
 
 def span_of_messages(blob: bytes) -> tuple[int, int, int]:
-    """How many wrapped messages can be read, and where the first and the last start. A small frame may wrap millions: none of
-    them becomes an object.
-    """
+    """Number of wrapped messages that can be read, and where the first and the last one start. None of them becomes an object,
+    because a small frame may wrap millions."""
     count = first = last = 0
     for last, _, _ in _messages(blob, Contents()):
         first = first if count else last
@@ -146,12 +145,12 @@ def span_of_messages(blob: bytes) -> tuple[int, int, int]:
 
 
 def count_of(blob: bytes, start: int, end: int) -> int:
-    """How many messages the wrapper at `blob[start:end]` has that can be read."""
+    """Number of readable messages in the wrapper at `blob[start:end]`."""
     return _span_within(_inflated(blob, start, end)[0])[0]
 
 
 def _span_within(blob: bytes) -> tuple[int, int, int]:
-    """As `span_of_messages`, in machine code where there are many."""
+    """As `span_of_messages`, in machine code if there are many."""
     if len(blob) < MESSAGE0_MIN:
         return 0, 0, 0
     likely = len(blob) // max(MESSAGE0_MIN, OVERHEAD + _LENGTH.unpack_from(blob, SIZE_AT)[0])
@@ -164,9 +163,9 @@ def _span_within(blob: bytes) -> tuple[int, int, int]:
 
 
 def _counted(wrapper: Batch) -> tuple[int, int]:
-    """The offset of the first wrapped message, that of the wrapper where there is none; and how many there are.
+    """The offset of the first wrapped message, or that of the wrapper if there is none; and the number of messages.
 
-    The last of them has the wrapper's offset, where that has one (KIP-31).
+    The last message has the wrapper's offset, if the wrapper has one (KIP-31).
     """
     blob, _ = _inflated(wrapper.blob, wrapper.start, wrapper.end)
     count, first, last = _span_within(blob)
@@ -179,7 +178,7 @@ def _counted(wrapper: Batch) -> tuple[int, int]:
 
 
 def _unwrapped(wrapper: Batch, contents: Contents) -> Iterator[Record]:
-    """The wrapped records with absolute offsets, and with the wrapper's time where that counts."""
+    """Yields the wrapped records with absolute offsets, and with the wrapper's time if it applies."""
     blob, contents.fault = _inflated(wrapper.blob, wrapper.start, wrapper.end)
     appended = wrapper.timestamp_type == TIMESTAMP_TYPES[1]
     base: int | None = None

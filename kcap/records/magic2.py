@@ -1,6 +1,6 @@
 """Batches of magic 2 (KIP-98): bytes in, header and records out. Source: DefaultRecordBatch.java, DefaultRecord.java.
 
-Law: the header is described whatever the records are; records before a fault stay, and decompression is bounded.
+Law: the header is described whatever the records are. Records before a fault are retained, and decompression is bounded.
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ _LOG_APPEND, _TRANSACTIONAL, _CONTROL, _DELETE_HORIZON = 0x08, 0x10, 0x20, 0x40
 
 
 def read_batch(blob: bytes, start: int, end: int) -> Batch:
-    """The batch at `blob[start:end]`, which is at least its header long."""
+    """Reads the batch at `blob[start:end]`, which has at least the length of its header."""
     base, _, epoch, magic, crc, attributes, delta, first, last, producer, producer_epoch, sequence, count = HEADER.unpack_from(
         blob, start
     )
@@ -57,12 +57,12 @@ def _checksum(batch: Batch) -> int:
 
 
 def inflated_limit(size: int) -> int:
-    """Bytes that `size` compressed ones may grow to."""
+    """Number of bytes to which `size` compressed ones may grow."""
     return max(INFLATED_BYTES_MAX, size * INFLATED_RATIO_MAX)
 
 
 def packed_part(batch: Batch) -> memoryview:
-    """What the codec made of the records."""
+    """The records as the codec compressed them."""
     return memoryview(batch.blob)[batch.start + HEADER.size : batch.end]
 
 
@@ -82,7 +82,7 @@ def _each(batch: Batch, contents: Contents) -> Iterator[Record]:
 
 
 def _field(data: bytes | bytearray, at: int, end: int) -> tuple[bytes | None, int]:
-    """Bytes behind a zigzag varint of their length, negative for null."""
+    """The bytes after a zigzag varint of their length, which is negative for null; and where they end."""
     size, at = read_varint(data, at, end)
     if size < 0:
         return None, at
@@ -92,7 +92,7 @@ def _field(data: bytes | bytearray, at: int, end: int) -> tuple[bytes | None, in
 
 
 def read_record(batch: Batch, data: bytes | bytearray, at: int) -> tuple[Record, int]:
-    """The record at `data[at:]` and where the next one starts; raises DamageError."""
+    """The record at `data[at:]`, and where the next one starts. Raises DamageError."""
     size, at = read_varint(data, at, len(data))
     end = at + size
     if size < 0 or end > len(data):

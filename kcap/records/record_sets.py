@@ -1,7 +1,7 @@
 """A records field in, its batches out, whatever formats it mixes.
 
-Law: equal to what Kafka's own readers report (MemoryRecords, DeepRecordsIterator); nothing raises, and a batch is decompressed
-only when its records are requested, except that a magic 0 or 1 wrapper must be opened to know its first offset.
+Law: the result equals that of Kafka's own readers (MemoryRecords, DeepRecordsIterator). Nothing raises. A batch is decompressed
+only when its records are requested, except for a magic 0 or 1 wrapper, which has to be opened for its first offset.
 """
 
 from collections.abc import Iterator
@@ -10,9 +10,8 @@ from typing import Any
 
 from kcap.faults import fault_of
 from kcap.model import Buffer
-from kcap.records import legacy, magic2
+from kcap.records import magic2
 from kcap.records.batch import Batch, spans
-from kcap.records.legacy import read_message
 from kcap.records.magic2 import read_batch
 from kcap.wire.codecs import inflate
 
@@ -36,6 +35,13 @@ class RecordSet:
         return found | {"undecoded": self.fault} if self.fault else found
 
 
+def older() -> Any:
+    """The module of formats 0 and 1, which few captures need."""
+    from kcap.records import legacy
+
+    return legacy
+
+
 def decode_records(blob: Buffer) -> RecordSet:
     """Decodes the batches of a records field: magic 0, 1 and 2."""
     found = RecordSet()
@@ -44,12 +50,12 @@ def decode_records(blob: Buffer) -> RecordSet:
 
 
 def each_batch(blob: Buffer, found: RecordSet) -> Iterator[Batch]:
-    """The batches one by one, which are not kept: each may have millions of records. `found` has the rest behind the last."""
+    """Yields the batches without storing them: each may have millions of records. After the last one, `found` has the rest."""
     data, at = bytes(blob), 0
     for start, end, magic in spans(data, 0, len(data)):
         try:
-            batch = (read_batch if magic == 2 else read_message)(data, start, end)
-        except Exception as error:  # noqa: BLE001 - the batches before it stay
+            batch = (read_batch if magic == 2 else older().read_message)(data, start, end)
+        except Exception as error:  # noqa: BLE001 - the batches before it remain
             found.fault = fault_of(error)
             break
         yield batch
@@ -58,10 +64,10 @@ def each_batch(blob: Buffer, found: RecordSet) -> Iterator[Batch]:
 
 
 def plain_size(batch: Batch) -> int | None:
-    """Bytes of a batch if it were not compressed; None where it does not inflate within its bounds."""
+    """Size of a batch if it were not compressed, bytes; None if it cannot be decompressed within its bounds."""
     if not batch.codec_id:
         return batch.size
-    packed = (magic2.packed_part if batch.magic == 2 else legacy.packed_part)(batch)
+    packed = (magic2.packed_part if batch.magic == 2 else older().packed_part)(batch)
     return inflated_size(batch.codec_id, packed, batch.size)
 
 
@@ -72,6 +78,6 @@ def inflated_size(codec: int, packed: memoryview, size: int) -> int | None:
 
 
 def count_wrapped(buffer: Buffer, start: int, end: int, body_end: int) -> int:
-    """Records in the compressed magic 0 or 1 message at `buffer[start:end]` (a span of `Projection.wrapped`), as many as could
-    be read within the bounds of decompression; 0 where the body ends inside of the message, as `decode_records` has it."""
-    return 0 if end > body_end else legacy.count_of(bytes(buffer[start:end]), 0, end - start)
+    """Number of records in the compressed magic 0 or 1 message at `buffer[start:end]` (a span of `Projection.wrapped`) that can
+    be read within the bounds of decompression; 0 if the body ends inside the message, as in `decode_records`."""
+    return 0 if end > body_end else older().count_of(bytes(buffer[start:end]), 0, end - start)

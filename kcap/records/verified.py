@@ -1,7 +1,7 @@
-"""Finds record batches anywhere in some bytes and verifies each by its own CRC-32C.
+"""Finds record batches anywhere in some bytes, and verifies each by its own CRC-32C.
 
-In: bytes of streams, and which stretches of them are contiguous on the wire. Out: the span of the records of each verified
-batch, behind its header. Law: every span is of a batch of magic 2 whose CRC-32C holds (KIP-98, DefaultRecordBatch.java); the
+In: bytes of streams, and which ranges of them are contiguous on the wire. Out: the span of the records of each verified batch,
+after its header. Law: every span belongs to a batch of magic 2 whose CRC-32C is right (KIP-98, DefaultRecordBatch.java). The
 compiled search and the plain one find the same.
 """
 
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 HIGH_BYTES: Final = ((0, 1), (BATCH_ATTRIBUTES_AT, 1), (BATCH_ATTRIBUTES_AT + 2, 128))
 """(place, bound): the high bytes of the base offset, the attributes and the last offset's delta are below these bounds."""
 MANY: Final = 64
-"""Spans from which on a kernel is called."""
+"""Number of spans from which a kernel is called."""
 SHORT: Final = 1 << 10
-"""Bytes up to which it is quicker than the library."""
+"""Span size, in bytes, up to which the kernel is faster than the library."""
 
 
 def can_verify(*, compiled: bool) -> bool:
@@ -45,7 +45,7 @@ def can_verify(*, compiled: bool) -> bool:
 def checksums(data: "Bytes", starts: "Int64s", ends: "Int64s") -> "Int64s":
     """The CRC-32C of each span `data[start:end]`.
 
-    The library sums a byte twenty times as quickly as a kernel does, and a kernel calls a thousand times as quickly.
+    The library processes a byte twenty times as fast as a kernel, but each of its calls takes a thousand times as long.
     """
     found, places = np.empty(len(starts), np.int64), np.arange(len(starts))
     if len(starts) >= MANY and kernels.usable():
@@ -79,7 +79,7 @@ def find_verified(data: "Bytes", stretches: "Int64s", *, compiled: bool) -> "Int
 
 
 def _in_stretch(data: "Bytes", base: int, first: int) -> list[tuple[int, int]]:
-    """As `find_verified`, for one stretch that begins at `base`."""
+    """As `find_verified`, for one contiguous range that begins at `base`."""
     found: list[tuple[int, int]] = []
     room = len(data) - BATCH_MIN + 1
     if room <= 0:

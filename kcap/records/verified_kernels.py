@@ -1,6 +1,6 @@
 """The compiled search for CRC-verified batches.
 
-In: bytes and stretches. Out: the spans that `kcap.records.verified` finds without it.
+In: bytes, and contiguous ranges of them. Out: the spans that `kcap.records.verified` finds without it.
 """
 
 from typing import TYPE_CHECKING, Any, Final
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     Int64s = NDArray[np.int64]
 
 STRIDE: Final = 8
-"""Bytes that one step of the checksum takes."""
+"""Bytes per step of the checksum."""
 HEAD: Final = 1024
-"""Rows of the output array at first."""
+"""Initial number of rows of the output array."""
 
 
 def _tables() -> Any:
-    """The CRC table of a byte, and of a byte followed by one to seven zeros (Intel, slicing-by-8)."""
-    tables = np.zeros((STRIDE, 256), np.int64)  # signed: numba makes floats of both kinds together
+    """The CRC tables of a byte, and of a byte followed by one to seven zeros (Intel, slicing-by-8)."""
+    tables = np.zeros((STRIDE, 256), np.int64)  # signed, because numba makes floats of mixed operands
     tables[0] = crc32c_table()
     for at in range(1, STRIDE):
         tables[at] = (tables[at - 1] >> 8) ^ tables[0][tables[at - 1] & 255]
@@ -87,7 +87,7 @@ def sums(data: Any, starts: Any, ends: Any, tables: Any, out: Any) -> None:
 
 @compiled
 def search(data: Any, stretches: Any, tables: Any, out: Any) -> int:
-    """Writes the first rows to `out` and returns how many there are in all."""
+    """Writes as many rows as fit to `out`, and returns the total number."""
     count = 0
     for row in range(stretches.shape[0]):
         low, high, first = stretches[row, 0], stretches[row, 1], stretches[row, 2]

@@ -1,6 +1,6 @@
-"""The compiled count of the messages that a magic 0 or 1 wrapper holds.
+"""The compiled count of the messages in a magic 0 or 1 wrapper.
 
-In: the inflated bytes. Out: what `kcap.records.legacy.span_of_messages` finds in them.
+In: the decompressed bytes. Out: the result of `kcap.records.legacy.span_of_messages` for them.
 """
 
 from typing import Any
@@ -11,7 +11,7 @@ from kcap.wire.formats import CODEC_MASK, MAGIC_AT, MESSAGE0_MIN, MESSAGE1_MIN, 
 
 @routine
 def wrapped_messages(data: Any) -> tuple[int, int, int]:
-    """How many messages can be read, and where the first and the last start."""
+    """Number of messages that can be read, and where the first and the last one start."""
     count, first, last, at = 0, 0, 0, 0
     while data.size - at >= MESSAGE0_MIN:
         magic = int(data[at + MAGIC_AT])

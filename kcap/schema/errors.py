@@ -1,7 +1,7 @@
-"""Kafka's error codes: code in, name and whether a client may try again out.
+"""Kafka's error codes: code in, name and whether a client may retry out.
 
-The table is `org.apache.kafka.common.protocol.Errors` of Apache Kafka 4.4.0, printed from the kafka-clients jar; codes are
-never reused, so it holds for every older release. Retriable means that the error's exception is a RetriableException.
+The table is `org.apache.kafka.common.protocol.Errors` of Apache Kafka 4.4.0, printed from the kafka-clients jar. Codes are
+never reused, so it is valid for every older release. Retriable means that the error's exception is a RetriableException.
 """
 
 _NAMES = """

@@ -1,7 +1,7 @@
-"""The facts file, line by line: text in, frozen records of what Kafka's messages look like out.
+"""Reads the facts file: text in, frozen records that describe Kafka's messages out.
 
-The first line indexes the APIs, each further line is one message. A message's line is parsed when the message is requested,
-so that a start costs the index alone. Law: nothing here knows what a version means for the bytes; that is `kcap.decode.plan`.
+The first line indexes the APIs; each further line is one message. A message's line is parsed when the message is requested, so
+that start-up costs only the index. Law: this module does not know what a version means for the bytes; `kcap.decode.plan` does.
 """
 
 import functools
@@ -14,16 +14,16 @@ Versions = tuple[int, int]
 """First and last version, both included."""
 
 VERSION_MAX = 32767
-"""Stands for "and later"; api_version is an int16."""
+"""Last version of an open range ("and later"); api_version is an int16."""
 
 FACTS = Path(__file__).with_name("facts.jsonl")
 
 HEADERS = {"RequestHeader": 2, "ResponseHeader": 1}
-"""Header schemas and the version of each that flexible APIs use (Kafka's ApiMessageType generator)."""
+"""Header schemas, and the version of each that flexible APIs use (Kafka's ApiMessageType generator)."""
 
 
 def parse_versions(text: str | None) -> Versions | None:
-    """`3`, `3-5`, `3+` as (first, last); None for nothing and `none`. Raises ValueError for anything else."""
+    """Parses `3`, `3-5` or `3+` to (first, last); None for an empty text and `none`. Raises ValueError for anything else."""
     if text is None or text in ("", "none"):
         return None
     if text.endswith("+"):
@@ -41,7 +41,7 @@ def show_versions(versions: Versions) -> str:
 
 
 def meet(a: Versions, b: Versions) -> Versions | None:
-    """The versions in both, None where there are none."""
+    """The versions in both ranges; None if there are none."""
     first, last = max(a[0], b[0]), min(a[1], b[1])
     return (first, last) if first <= last else None
 
@@ -53,7 +53,7 @@ def within(versions: Versions | None, version: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field of a struct, as Kafka's message definition has it (apache/kafka, message/README.md)."""
+    """One field of a struct, as in Kafka's message definition (apache/kafka, message/README.md)."""
 
     name: str
     type: str
@@ -63,11 +63,11 @@ class Field:
     tagged: Versions | None = None
     tag: int = -1
     default: Any = None
-    """As in the definition: a number, a text such as `-1`, `0x7fffffff`, `null`, or None where it says nothing."""
+    """As in the definition: a number, a text such as `-1`, `0x7fffffff` or `null`, or None if there is none."""
     entity: str = ""
     """`topicName`, `brokerId`, `groupId`, `producerId`, `transactionalId`, or empty."""
     rigid: bool = False
-    """Keeps its plain form in flexible versions (the request header's client id, KIP-511)."""
+    """Whether it keeps its plain form in flexible versions (the request header's client id, KIP-511)."""
     fields: tuple["Field", ...] = ()
 
 
@@ -91,11 +91,11 @@ class MessageSpec:
     key: int | None
     """API key, or record type."""
     family: str
-    """Who reads the blob: `clients`, `group-coordinator`, ..., `storage`; empty for requests and responses."""
+    """The component that reads the blob: `clients`, `group-coordinator`, ..., `storage`; empty for requests and responses."""
     variants: tuple[Variant, ...]
 
     def variant(self, version: int) -> Variant | None:
-        """The description that holds for `version`, None where no release has it."""
+        """The description that applies to `version`; None if no release has it."""
         return next((v for v in self.variants if within(v.versions, version)), None)
 
     @property
@@ -106,33 +106,33 @@ class MessageSpec:
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """What one Kafka release takes of an API."""
+    """The versions of an API that one Kafka release accepts."""
 
     versions: Versions
     unstable: bool = False
-    """The last of `versions` is not final; brokers refuse it unless they are configured otherwise."""
+    """Whether the last of `versions` is not final; brokers refuse it unless they are configured otherwise."""
     deprecated: Versions | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """One API as the index has it."""
+    """One API, as in the index."""
 
     key: int
     name: str
     versions: Versions
     request_headers: tuple[tuple[int, int], ...]
-    """(first API version, header version), rising."""
+    """(first API version, header version), ascending."""
     response_headers: tuple[tuple[int, int], ...]
     changes: tuple[tuple[str, Release | None], ...] = ()
-    """(Kafka release, what it takes), rising: an entry where a release differs from the one before."""
+    """(Kafka release, what it accepts), ascending, with an entry where a release differs from the previous one."""
     listeners: tuple[str, ...] = ()
-    """Who serves it: `broker`, `controller`, `zkBroker`."""
+    """Which listeners serve it: `broker`, `controller`, `zkBroker`."""
 
 
 @functools.cache
 def _lines() -> list[str]:
-    # The loader reads what is inside a zip on the path too, by a name that begins as the module's own does: "./kcap.zip/...".
+    # The loader can also read from a zip file on the path, by a name that begins like the module's own: "./kcap.zip/...".
     loader: Any = __spec__.loader
     data: bytes = loader.get_data(__file__.removesuffix(Path(__file__).name) + FACTS.name)
     return data.decode().splitlines()
@@ -140,7 +140,7 @@ def _lines() -> list[str]:
 
 @functools.cache
 def _places() -> dict[str, int]:
-    """Message name -> line. The name is the first key of its line, so no line needs parsing for this."""
+    """Message name -> line. The name is the first key of its line, so that no line has to be parsed for this."""
     return {line[9 : line.index('"', 9)]: at for at, line in enumerate(_lines()) if at}
 
 
@@ -158,7 +158,7 @@ def _index() -> dict[str, Any]:
 
 @functools.cache
 def releases() -> tuple[str, ...]:
-    """The Kafka releases whose facts there are, oldest first: `0.10.0`, ..., `4.4`."""
+    """The Kafka releases that have facts, oldest first: `0.10.0`, ..., `4.4`."""
     return tuple(_index()["releases"])
 
 
@@ -209,7 +209,7 @@ def message_names() -> list[str]:
 
 @functools.cache
 def message(name: str) -> MessageSpec | None:
-    """The message of that schema name (`FetchRequest`, `OffsetCommitKey`), None where there is none."""
+    """The message with that schema name (`FetchRequest`, `OffsetCommitKey`); None if there is none."""
     at = _places().get(name)
     if at is None:
         return None

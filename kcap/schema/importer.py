@@ -30,13 +30,13 @@ Release = tuple[int, ...]
 _RELEASE = re.compile(r"(\d+)\.(\d+)\.(\d+)")
 _COMMENT = re.compile(r"^\s*//.*$", re.MULTILINE)
 _FAMILIES = ("group-coordinator", "transaction-coordinator", "share-coordinator", "metadata", "storage")
-"""Endings of the artifacts beside kafka-clients: each owns the record types of one internal topic."""
+"""Name endings of the artifacts other than kafka-clients; each has the record types of one internal topic."""
 
 
 def definitions(source: Path) -> Iterator[tuple[Release, str, Json]]:
-    """(release, family, definition) of every message in a jar or folder.
+    """Yields (release, family, definition) of every message in a jar or folder.
 
-    Raises ValueError where the name carries no release or a definition does not parse.
+    Raises ValueError if the name has no release or a definition cannot be parsed.
     """
     found = _RELEASE.findall(source.name)
     if not found:
@@ -51,14 +51,14 @@ def definitions(source: Path) -> Iterator[tuple[Release, str, Json]]:
             texts = {name: jar.read(name).decode() for name in names}
     for name, text in texts.items():
         try:
-            # what stands behind the definition is left alone, as Kafka's own generator does (2.8 has a stray comma there)
+            # Text after the definition is ignored, as in Kafka's own generator (2.8 has a stray comma there).
             yield release, family, json.JSONDecoder().raw_decode(_COMMENT.sub("", text).strip())[0]
         except ValueError as error:
             raise ValueError(f"{source.name}: {name}: {error}") from error
 
 
 def _field(field: Json, within: Versions) -> list[Any] | None:
-    """The fact of one field as `[name, type, versions, attributes]`, None where it lies outside the versions `within`."""
+    """The facts of one field as `[name, type, versions, attributes]`; None if it is outside the versions `within`."""
     tagged = parse_versions(field.get("taggedVersions"))
     versions = parse_versions(field.get("versions")) or tagged
     here = meet(versions, within) if versions else None
@@ -84,7 +84,7 @@ def _fields(fields: list[Json], within: Versions) -> list[Any]:
 
 
 def _used(fields: list[Any], structs: Json) -> set[str]:
-    """Names of the common structs that `fields` reach."""
+    """Names of the common structs that `fields` refer to, directly or indirectly."""
     names: set[str] = set()
     for field in fields:
         kind = field[1].removeprefix("[]")
@@ -122,7 +122,7 @@ def _rest(wanted: Versions, have: list[Versions]) -> list[Versions]:
 
 
 def _merged(releases: dict[Release, Json]) -> Json:
-    """One message of several releases: its variants from the oldest version to the newest."""
+    """Merges one message of several releases: its variants from the oldest version to the newest."""
     variants: list[list[Any]] = []
     covered: list[Versions] = []
     for release in sorted(releases, reverse=True):
@@ -139,8 +139,8 @@ def _merged(releases: dict[Release, Json]) -> Json:
 
 
 def _header_steps(message: Json, header: Json) -> list[list[int]]:
-    """`[[first version of the message, header version], ...]`: a flexible body has the newest flexible header that every
-    release so far has given it, another body the newest header before those (Kafka's generator, ApiMessageType).
+    """`[[first version of the message, header version], ...]`. A flexible body has the newest flexible header that every
+    release so far gives it; another body has the newest header before those (Kafka's generator, ApiMessageType).
     """
     flexible_header = parse_versions(header["variants"][-1][1])
     assert flexible_header
@@ -160,7 +160,7 @@ def _header_steps(message: Json, header: Json) -> list[list[int]]:
 
 
 def _api(key: int, request: Json, response: Json, headers: dict[str, Json], releases: dict[Release, Json]) -> Json:
-    """The index entry of one API: what the registry needs without reading the messages."""
+    """The index entry of one API: what the registry needs without parsing the messages."""
     fact: Json = {
         "key": key,
         "name": request["name"].removesuffix("Request"),
@@ -175,7 +175,7 @@ def _api(key: int, request: Json, response: Json, headers: dict[str, Json], rele
 
 
 def _taken(definition: Json) -> Json | None:
-    """What one release takes of an API; None for nothing."""
+    """The versions of an API that one release accepts; None if it accepts none."""
     if not parse_versions(definition["validVersions"]):
         return None
     valid: Json = {"versions": definition["validVersions"]}
@@ -187,7 +187,7 @@ def _taken(definition: Json) -> Json | None:
 
 
 def _steps(taken: dict[Release, Json | None], known: list[Release]) -> list[list[Any]]:
-    """`[[release, what it takes or null], ...]`: an entry where a release differs from the one before."""
+    """`[[release, what it accepts or null], ...]`, with an entry where a release differs from the previous one."""
     steps: list[list[Any]] = []
     before: Json | None = None
     for release in known:
@@ -199,14 +199,14 @@ def _steps(taken: dict[Release, Json | None], known: list[Release]) -> list[list
 
 
 def called(release: Release, known: list[Release]) -> str:
-    """The release as people call it, without its patch number: `4.4`, `0.10.2`; an earlier patch keeps it: `4.0.0`."""
+    """The release without its patch number: `4.4`, `0.10.2`. An earlier patch of the same release keeps it: `4.0.0`."""
     size = 3 if release[0] == 0 else 2
     newest = max(other for other in known if other[:size] == release[:size])
     return ".".join(map(str, release[:size] if release == newest else release))
 
 
 def ranges(source: Path) -> Iterator[tuple[Release, dict[int, Json | None]]]:
-    """(release, API key -> what it takes) of each line of a table that `probe/ApiRanges.java` printed."""
+    """Yields (release, API key -> what it accepts) for each line of a table that `probe/ApiRanges.java` printed."""
     for line in source.read_text().splitlines():
         fact = json.loads(line)
         apis: dict[int, Json | None] = {
@@ -221,7 +221,7 @@ def _range(text: str) -> Versions:
 
 
 def facts(sources: list[Path]) -> str:
-    """The facts file: a first line with the index of the APIs, then one line a message, by name."""
+    """The text of the facts file: a first line with the index of the APIs, then one line per message, sorted by name."""
     found: dict[tuple[str, int | str], dict[Release, Json]] = {}
     families: dict[str, str] = {}
     taken: dict[int, dict[Release, Json | None]] = {}
@@ -261,7 +261,7 @@ def facts(sources: list[Path]) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Write the facts of the given sources; returns the exit code."""
+    """Writes the facts of the given sources; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m kcap.schema.importer", description="import Kafka message definitions")
     parser.add_argument("sources", nargs="+", type=Path, metavar="SOURCE")
     parser.add_argument("-o", "--output", type=Path, default=FACTS)

@@ -1,4 +1,4 @@
-"""Where Kafka departs from its own message definitions; every special case lives here with its source.
+"""Exceptions in which Kafka departs from its own message definitions; every special case is here, with its source.
 
 Tables in, numbers out. Law: no other module names an API key or a field because of an exception to the schema.
 """
@@ -21,29 +21,28 @@ version. A broker treats an unknown ApiVersions version as 0 (KIP-511; RequestCo
 """
 
 ERROR_SUFFIX = "ErrorCode"
-"""An int16 field of a response whose name ends so is an error field: ErrorCode, PartitionErrorCode, TopicConfigErrorCode and
-AcknowledgeErrorCode are all there are up to Kafka 4.4; a test looks at every schema."""
+"""An int16 field of a response is an error field if its name ends like this. ErrorCode, PartitionErrorCode,
+TopicConfigErrorCode and AcknowledgeErrorCode are all such names up to Kafka 4.4; a test checks every schema."""
 
 UNPREFIXED = frozenset(
     {"KRaftVersionRecord", "LeaderChangeMessage", "SnapshotFooterRecord", "SnapshotHeaderRecord", "VotersRecord"}
 )
-"""Blobs without a version in front: values of KRaft control records, whose first field is their version
-(ControlRecordUtils.java)."""
+"""Blobs without a version prefix: values of KRaft control records, which begin with their version (ControlRecordUtils.java)."""
 
 
 ADVERTISED: dict[int, tuple[tuple[str, int], ...]] = {0: (("4.0.0", 0),)}
-"""API key -> (release, first version that brokers name from it on, though they refuse it). Produce: librdkafka turns
-compression off where version 0 is not named (KAFKA-18659, ApiKeys.toApiVersion)."""
+"""API key -> (release, first version that brokers advertise from that release on, although they refuse it). Produce: librdkafka
+turns compression off if version 0 is not advertised (KAFKA-18659, ApiKeys.toApiVersion)."""
 
 
 MAGIC2_ONLY: dict[int, int] = {0: 3}
-"""API key -> first version whose records are batches of magic 2 alone, without compressed messages of magic 0 and 1 (KIP-98;
+"""API key -> first version whose records can only be batches of magic 2, without compressed messages of magic 0 and 1 (KIP-98;
 ProduceRequest.validateRecords)."""
 
 
 BROKERS_ONLY: dict[int, int] = {24: 4}
-"""API key -> first version that Kafka's own clients leave to brokers. AddPartitionsToTxn: they stay at 3 (KIP-890,
-AddPartitionsToTxnRequest.json); other libraries may send later ones, which brokers take."""
+"""API key -> first version that Kafka's own clients leave to brokers. AddPartitionsToTxn: clients stay at 3 (KIP-890,
+AddPartitionsToTxnRequest.json). Other libraries may send later versions, which brokers accept."""
 
 
 def response_version(key: int, version: int, first_bytes_of_body: bytes | bytearray | memoryview) -> int:

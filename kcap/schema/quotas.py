@@ -1,8 +1,8 @@
-"""Which API versions delay a throttled response and which mute the channel after it (KIP-219).
+"""Which API versions delay a throttled response, and which mute the channel after it (KIP-219).
 
-API key and version in, a fact out. Law: from an API's first muting version on the broker responds at once and then leaves the
-connection unread for throttle_time_ms; only brokers from 2.0 on know such a version. Below it, an older broker responds late, a
-newer one mutes all the same.
+API key and version in, a fact out. Law: from an API's first muting version on, the broker responds at once and then does not
+read the connection for throttle_time_ms; only brokers from 2.0 on have such a version. Below it, an older broker delays the
+response, while a newer one mutes the channel too.
 """
 
 from typing import Final
@@ -16,7 +16,7 @@ InitProducerId 1  AddPartitionsToTxn 1  AddOffsetsToTxn 1  EndTxn 1  TxnOffsetCo
 DeleteAcls 1  DescribeConfigs 2  AlterConfigs 1  AlterReplicaLogDirs 1  DescribeLogDirs 1  CreatePartitions 1
 CreateDelegationToken 1  RenewDelegationToken 1  ExpireDelegationToken 1  DescribeDelegationToken 1  DeleteGroups 1
 """
-"""API and its first muting version (`shouldClientThrottle` of Kafka's responses); APIs that came later always mute."""
+"""API and its first muting version (`shouldClientThrottle` of Kafka's responses). APIs that were added later always mute."""
 
 
 def _read() -> dict[int, int]:
@@ -29,5 +29,5 @@ FIRST_MUTING: Final = _read()
 
 
 def mutes(key: int, version: int) -> bool:
-    """Whether a broker that takes this version of this API responds before the throttle time, not after it."""
+    """Whether a broker that accepts this version of this API responds before the throttle time instead of after it."""
     return version >= FIRST_MUTING.get(key, 0)

@@ -1,6 +1,6 @@
 """What is known of each API: names, version ranges, header versions.
 
-API keys and versions in, plain values out; unknown ones give None or the likeliest header, never an exception. Law: every
+API keys and versions in, plain values out. Unknown ones give None or the most likely header, never an exception. Law: every
 number comes from the facts or from `kcap.schema.quirks`, none from a formula.
 """
 
@@ -11,19 +11,19 @@ from kcap.schema.facts import Api, MessageSpec, apis, message, message_names
 from kcap.schema.quirks import REQUEST_HEADERS, RESPONSE_HEADERS
 
 REQUEST, RESPONSE = 0, 1
-"""The two sides of an exchange, as every table of programs numbers them."""
+"""Numbers of the two sides of an exchange in all tables of programs."""
 
 _REQUEST_HEADER_UNKNOWN = 1
 _RESPONSE_HEADER_UNKNOWN = 0
 
 
 def api_keys() -> list[int]:
-    """Every API key of any Kafka release, rising."""
+    """Every API key of any Kafka release, ascending."""
     return list(apis())
 
 
 def api(key: int) -> Api | None:
-    """All facts of one API, its version range in each release among them; None for an unknown key."""
+    """All facts of one API, including its version range in each release; None for an unknown key."""
     return apis().get(key)
 
 
@@ -39,7 +39,7 @@ def _keys_by_name() -> dict[str, int]:
 
 
 def api_key(name: str) -> int | None:
-    """The key of an API by Kafka's name, None where no API is called so."""
+    """The key of an API by Kafka's name; None if no API has this name."""
     return _keys_by_name().get(name)
 
 
@@ -56,12 +56,12 @@ def known(key: int, version: int) -> bool:
 
 
 def _step(steps: tuple[tuple[int, int], ...], version: int) -> int:
-    """The header version of the last step at or before `version`: a version above the newest keeps the newest header."""
+    """The header version of the last step at or before `version`. A version above the newest one has the newest header."""
     return steps[max(0, bisect_right(steps, (version, 1 << 16)) - 1)][1]
 
 
 def request_header_version(key: int, version: int) -> int:
-    """0 without client id, 1 with it, 2 with a tag section behind it (KIP-482); 1 for an unknown key."""
+    """0 without a client id, 1 with it, 2 with a tag section after it (KIP-482); 1 for an unknown key."""
     quirk = REQUEST_HEADERS.get((key, version))
     if quirk is not None:
         return quirk
@@ -70,7 +70,7 @@ def request_header_version(key: int, version: int) -> int:
 
 
 def response_header_version(key: int, version: int) -> int:
-    """0, or 1 with a tag section behind the correlation id (KIP-482); 0 for an unknown key."""
+    """0, or 1 with a tag section after the correlation id (KIP-482); 0 for an unknown key."""
     quirk = RESPONSE_HEADERS.get(key)
     if quirk is not None:
         return quirk

@@ -1,7 +1,7 @@
-"""What each Kafka release takes of each API: what a broker offers, what is gone or going.
+"""Which versions of each API a Kafka release accepts, advertises, deprecates and has removed.
 
 API keys, versions and releases in, ranges and release names out. Law: every result comes from the facts, which the importer
-took from the releases themselves, or from `quirks`; unknown keys, versions and releases give None or False, never an exception.
+took from the releases themselves, or from `quirks`. Unknown keys, versions and releases give None or False, never an exception.
 """
 
 import functools
@@ -13,7 +13,7 @@ from kcap.schema.quirks import ADVERTISED
 
 @functools.cache
 def _ranges(api_key: int) -> dict[str, Release]:
-    """Release -> what it takes; a release that is missing does not have the API."""
+    """Release -> the versions it accepts. A release that is missing does not have the API."""
     api = apis().get(api_key)
     changes = dict(api.changes) if api else {}
     found: dict[str, Release] = {}
@@ -32,24 +32,24 @@ def line(release: str) -> str:
 
 
 def taken(api_key: int, release: str) -> Release | None:
-    """All that a release's classes take of an API; None where it does not have it."""
+    """All versions of an API that a release's classes support; None if it does not have the API."""
     return _ranges(api_key).get(release)
 
 
 def stable(found: Release) -> Versions | None:
-    """The final versions: the last one may be a trial, which brokers refuse by default (`latestVersionUnstable`)."""
+    """The final versions. The last one may be unstable; brokers refuse it by default (`latestVersionUnstable`)."""
     first, last = found.versions[0], found.versions[1] - found.unstable
     return (first, last) if first <= last else None
 
 
 def accepts(api_key: int, version: int, release: str) -> bool:
-    """Whether a broker of that release, as it comes, takes this version of this API."""
+    """Whether a broker of that release, in its default configuration, accepts this version of this API."""
     found = taken(api_key, release)
     return found is not None and within(stable(found), version)
 
 
 def advertised(api_key: int, release: str) -> Versions | None:
-    """First and last version that a broker of that release names in its ApiVersions response; None where it names none."""
+    """First and last version that a broker of that release advertises in its ApiVersions response; None if there are none."""
     found = taken(api_key, release)
     final = stable(found) if found else None
     if final is None:
@@ -62,13 +62,13 @@ def advertised(api_key: int, release: str) -> Versions | None:
 
 
 def first_release(api_key: int, version: int) -> str | None:
-    """The first release that takes this version, a trial included; None where no release has it."""
+    """The first release that has this version, even as an unstable one; None if no release has it."""
     return next((name for name, found in _ranges(api_key).items() if within(found.versions, version)), None)
 
 
 @functools.cache
 def removed_in(api_key: int, version: int) -> str | None:
-    """The first release that no longer takes this version (KIP-896 and others); None where the newest does or none did."""
+    """The first release that no longer accepts this version (KIP-896 and others); None if the newest does or none ever did."""
     having = [name for name, found in _ranges(api_key).items() if within(found.versions, version)]
     known = releases()
     after = known.index(having[-1]) + 1 if having else len(known)
@@ -77,8 +77,8 @@ def removed_in(api_key: int, version: int) -> str | None:
 
 @functools.cache
 def absent_from(api_key: int, version: int) -> tuple[str, str] | None:
-    """The release that does not take this version though earlier ones did, and the next one, which has it again (JoinGroup 0-1
-    in 4.0.0, KAFKA-19444); None for none."""
+    """The release that does not accept this version although earlier ones did, and the next one, which accepts it again
+    (JoinGroup 0-1 in 4.0.0, KAFKA-19444); None if there is no such release."""
     having = [name for name in releases() if (found := taken(api_key, name)) is not None and within(found.versions, version)]
     known = releases()
     for one, other in pairwise(map(known.index, having)):
@@ -89,7 +89,7 @@ def absent_from(api_key: int, version: int) -> tuple[str, str] | None:
 
 @functools.cache
 def deprecated_in(api_key: int, version: int) -> str | None:
-    """The first release that calls this version deprecated and was not taken back by a later one; None for none."""
+    """The first release that deprecated this version without a later one reverting that; None if there is none."""
     since: str | None = None
     for name, found in _ranges(api_key).items():
         if within(found.deprecated, version):

@@ -1,8 +1,7 @@
-"""What a TLS session offers to those that read its records many at a time, and hold many sessions: where that may begin, what
-was read elsewhere, that it rests.
+"""The interface of a TLS session for code that reads records in batches and holds many sessions.
 
-In: a session. Out: whole records of a packet; the place of the first application data behind a handshake. Law: the session is
-as if it had read every record itself.
+In: a session. Out: the complete records in a packet, and the position of the first application data after a handshake. Law: the
+session is as if it had read every record itself.
 """
 
 from collections.abc import Iterable
@@ -18,13 +17,13 @@ from kcap.tls.turns import Hidden, Seen, Turns
 
 CLIENT: Final = 0
 Flight = list[int]
-"""A record of a handshake: its side, content type, start and end in the bytes that were gathered, its stream offset, and the
-time of the packet that completed it.
+"""A record of a handshake: its side, content type, start and end in the gathered bytes, stream offset, and the time of the
+packet that completed it.
 """
 
 
 class InBatches(KeySearch):
-    """The part of a `TlsSession` that reads records in good order."""
+    """The part of a `TlsSession` that reads well-ordered records."""
 
     turns: Turns | None
     refused: bool
@@ -40,10 +39,12 @@ class InBatches(KeySearch):
         raise NotImplementedError
 
     def whole_records(self, side: int, buffer: bytes, at: int, end: int, time_ns: int) -> tuple[int, list[Whole]]:
-        """Opens the records of application data that lie whole in `buffer[at:end]`, the next stream bytes, all in one packet.
+        """Opens the records of application data that are complete in `buffer[at:end]`, which are the next stream bytes, all in
+        one packet.
 
-        Returns where the first byte stands that was not taken, for `feed`, and the plaintext of the records before it. This is
-        `data` for a direction in good order, without what only handshakes and losses need: it stops at any other record.
+        Returns the position of the first byte that was not taken, which is for `feed`, and the plaintext of the records before
+        it. It does what `data` does for a well-ordered direction, without the parts that only handshakes and losses need, and
+        stops at any other record.
         """
         direction = self.sides[side]
         if not direction.reader.idle or not self.in_good_order(side):
@@ -57,14 +58,14 @@ class InBatches(KeySearch):
         return after, taken
 
     def in_good_order(self, side: int) -> bool:
-        """Whether the next record of a direction may be opened without what only handshakes and losses need."""
+        """Whether the next record of a direction can be opened without the parts that only handshakes and losses need."""
         direction = self.sides[side]
         known = direction.finished_ns is not None or self.facts.handshake_ns is not None or self.client is None
         return known and direction.in_good_order
 
     @property
     def for_batches(self) -> bool:
-        """Whether the records of both directions may be opened many at a time."""
+        """Whether the records of both directions can be opened in batches."""
         if self.turns is not None or not self.in_good_order(0) or not self.in_good_order(1):
             return False
         one, other = self.sides
@@ -76,25 +77,25 @@ class InBatches(KeySearch):
         self.facts.decrypted += records
 
     def rest(self) -> None:
-        """No more bytes are expected: drops keys that the key log gives again, should some come all the same."""
+        """No more bytes are expected: drops keys that the key log has, which are restored if more bytes come after all."""
         for side, direction in enumerate(self.sides):
             direction.rest(partial(self._again, side))
         if self.client is not None:
             self.traffic = NO_SECRETS
 
     def _again(self, side: int) -> list[Epoch]:
-        """The epochs that would be made for the next record, had a direction none."""
+        """The epochs that would be made for the next record if a direction had none."""
         found = self.traffic if self.client is None else self.secrets.traffic(self.client.random)
         return [] if self.suite is None else epochs13(side, self.suite, found)
 
     @property
     def handshaken(self) -> bool:
-        """Whether the Finished of both directions were read, so that application data follows."""
+        """Whether the Finished messages of both directions were read, so that application data follows."""
         return self.sides[0].over and self.sides[1].over
 
     def handshake(self, data: bytes, flights: Iterable[Flight], read: list[int]) -> bool:
-        """Reads the next records of both directions, up to the Finished of each, and notes in `read` the stream offset behind
-        the last record of each. False where the handshake is not simple: the session is of no use then.
+        """Reads the next records of both directions, up to the Finished of each, and stores in `read` the stream offset after
+        the last record of each. Returns False if the handshake is not simple; the session must not be used then.
         """
         sides, ahead = self.sides, False
         for side, kind, at, end, offset, time_ns in flights:
@@ -102,7 +103,7 @@ class InBatches(KeySearch):
             if direction.over:
                 if sides[1 - side].over:
                     break
-                ahead = ahead or side == CLIENT  # a request may stand here
+                ahead = ahead or side == CLIENT  # a request may be here
                 continue
             if direction.sealed and (kind != CHANGE_CIPHER_SPEC or self.version != TLS13):
                 content = direction.handshake_record(data[at:end]) if direction.epochs else None
@@ -121,7 +122,7 @@ class InBatches(KeySearch):
         return self.handshaken or not ahead
 
     def replay(self, side: int, kind: int, content: bytes, size: int, time_ns: int) -> None:
-        """Takes the handshake messages of a record of this outer content type and size, which was opened where the side
+        """Takes the handshake messages of a record with this outer content type and size, which was opened if the side
         encrypts.
         """
         direction = self.sides[side]
@@ -132,8 +133,8 @@ class InBatches(KeySearch):
         self._handshake(side, content, time_ns)
 
     def _time_handshake(self, direction: Direction, kind: int, size: int, time_ns: int, *, whole: bool = True) -> None:
-        """Notes when a direction's handshake ended, by the first encrypted record: its outer content type and length, and when
-        it was complete.
+        """Stores when a direction's handshake ended, given its first encrypted record: the outer content type, the length, and
+        the time at which it was complete.
         """
         client, first = self.client, direction.finished_ns is None
         if not first or client is None or self.server is None or self.facts.hello_ns is None:

@@ -1,7 +1,7 @@
-"""What is known of one side of a TLS connection, and what comes out of it.
+"""The state of one direction of a TLS connection, and the events that a session produces.
 
-In: values that `kcap.tls.session` sets. Out: the keys of a direction as epochs, its place among records, and the events of a
-session. Law: values alone, which can be pickled; no secret is in a `repr`.
+In: values that `kcap.tls.session` sets. Out: the keys of a direction as epochs, its position among records, and the events of a
+session. Law: the state consists of plain values, which can be pickled; no secret is in a `repr`.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -22,7 +22,7 @@ LABELS: Final = (
     ("CLIENT_EARLY_TRAFFIC_SECRET", "CLIENT_HANDSHAKE_TRAFFIC_SECRET", "CLIENT_TRAFFIC_SECRET_0"),
     ("SERVER_HANDSHAKE_TRAFFIC_SECRET", "SERVER_TRAFFIC_SECRET_0"),
 )
-"""Secrets of client and server in the order of their use."""
+"""Labels of the secrets of client and server, in the order of their use."""
 EARLY: Final = LABELS[0][0]
 LAST: Final = frozenset(labels[-1] for labels in LABELS)
 SMALLEST_RECORD: Final = HEADER + 17
@@ -30,7 +30,7 @@ EPOCHS_AHEAD: Final = 2
 
 
 class RecordSpan(NamedTuple):
-    """Plaintext bytes `start` to `end` came in one packet."""
+    """Plaintext bytes `start` to `end`, which one packet carried."""
 
     start: int
     end: int
@@ -46,13 +46,13 @@ class Plaintext(NamedTuple):
 
 
 class LostPlaintext(NamedTuple):
-    """Application data that cannot be read, at this place of a direction."""
+    """Application data that cannot be read, at this position of a direction."""
 
     side: int
     length: int
-    """Bytes, at most."""
+    """Number of bytes, at most."""
     exact: bool
-    """Whether `length` is how many there were; without padding and messages of the handshake among them."""
+    """Whether `length` is exact, without padding and handshake messages."""
     time_ns: int
 
 
@@ -62,17 +62,17 @@ class Epoch:
 
     label: str
     made: RecordOpener | None = field(repr=False)
-    """What opens its records; None of TLS 1.3 where it is made of the secret when it is used."""
+    """The opener of its records; None in TLS 1.3 until it is made from the secret on first use."""
     secret: bytes = field(default=b"", repr=False)
-    """Of TLS 1.3, from which the next one follows."""
+    """The traffic secret of TLS 1.3, from which the next one is derived."""
     suite: Suite | None = None
-    """Of TLS 1.3."""
+    """The suite, in TLS 1.3."""
     master: bytes | None = field(default=None, repr=False)
     """The master secret, before TLS 1.3."""
 
     @property
     def opener(self) -> RecordOpener:
-        """What opens its records."""
+        """The opener of its records."""
         if self.made is None:
             assert self.suite is not None
             assert self.suite.cipher is not None
@@ -80,7 +80,9 @@ class Epoch:
         return self.made
 
     def release(self) -> None:
-        """Drops what is quickly made again: keys whose secret is here, else a cipher; connections come by the ten thousand."""
+        """Drops objects that are quickly made again: keys whose secret is stored, otherwise a cipher. There are tens of
+        thousands of connections.
+        """
         if self.suite is not None:
             self.made = None
         elif self.made is not None:
@@ -93,43 +95,43 @@ class Direction:
 
     reader: RecordReader = field(default_factory=RecordReader)
     handshake: bytearray = field(default_factory=bytearray)
-    """The beginning of a handshake message whose end is in later records."""
+    """The beginning of an incomplete handshake message."""
     epochs: list[Epoch] = field(default_factory=list)
     hellos: "tuple[Hello, Hello] | tuple[()]" = ()
-    """Before TLS 1.3: those of client and server that the newest keys were made of."""
+    """Before TLS 1.3, the hellos of client and server from which the newest keys were made."""
     at: int = 0
-    """The epoch in use."""
+    """Index of the current epoch."""
     number: int = 0
-    """Of the next record in it."""
+    """Number of the next record in that epoch."""
     sealed: bool = False
-    """Records are encrypted."""
+    """Whether records are encrypted."""
     lost_bytes: int = 0
     """Stream bytes of records since the last one that was opened."""
     lost_records: int = 0
     unopened: int = 0
-    """Whole ones among the lost records, which no key opened."""
+    """Number of complete records among the lost ones, which no key opened."""
     missing: int = 0
-    """Those of the lost bytes that are of no record."""
+    """Lost bytes that belong to no record."""
     lost: bool = False
-    """The number of the next record is not known."""
+    """Whether the number of the next record is unknown."""
     waiting: list[TlsRecord] | tuple[()] = ()
-    """Encrypted records that came before the keys could be known. No list while there are none: connections come by the ten
-    thousand.
+    """Encrypted records that came before their keys could be known. It is not a list while there are none, because there are
+    tens of thousands of connections.
     """
     over: bool = False
-    """Its Finished was read, and application data follows."""
+    """Whether its Finished was read, so that application data follows."""
     ready: bool = False
-    """Application data was opened."""
+    """Whether application data was opened."""
     finished_ns: int | None = None
-    """Time of the first encrypted record behind the ServerHello, where none before it is missing. Before TLS 1.3 it is the
-    Finished; in TLS 1.3 the client's begins the flight that ends in its Finished.
+    """Time of the first encrypted record after the ServerHello, if none before it is missing. Before TLS 1.3 this record is the
+    Finished; in TLS 1.3 the client's one begins the flight that ends in its Finished.
     """
     budget: int = limits.TLS_TRIAL_BYTES
     """Bytes that may still be spent on trying keys and record numbers."""
 
     @property
     def in_good_order(self) -> bool:
-        """Whether application data was opened, nothing waits or is lost, and what is held begins a record."""
+        """Whether application data was opened, nothing waits or is lost, and the held bytes begin a record."""
         return (
             self.ready
             and self.sealed
@@ -143,37 +145,37 @@ class Direction:
 
     @property
     def opener(self) -> RecordOpener:
-        """What opens the next records, where there are keys."""
+        """The opener of the next records; None if there are no keys."""
         return self.epochs[self.at].opener
 
     @property
     def packed(self) -> bytes:
-        """As `RecordOpener.packed`, of the same keys."""
+        """As `RecordOpener.packed`, for the current keys."""
         return self.opener.packed
 
     def settle(self) -> None:
-        """The next record has the number that is due."""
+        """The next record has the expected number."""
         self.lost = False
         self.lost_bytes = self.lost_records = self.unopened = self.missing = 0
 
     def unseal(self) -> None:
-        """The next records are in the open, and nothing of those before counts: the server refused the early data."""
+        """The next records are not encrypted, and everything before them is reset: the server refused the early data."""
         self.sealed, self.epochs, self.at, self.number = False, [], 0, 0
         self.waiting = ()
         self.settle()
 
     def wait(self, record: TlsRecord) -> None:
-        """Keeps a record whose keys may still come."""
+        """Stores a record whose keys may still come."""
         self.waiting = self.waiting or []
         self.waiting.append(record)
 
     def candidates(self, *, begun: bool) -> Iterator[tuple[int, Iterable[int]]]:
-        """Epochs and numbers that the next record may have beside those that are due. `begun`: what was sent from the hello on
-        is known, or how much of it is missing.
+        """Yields epochs and numbers that the next record may have instead of the expected ones. `begun`: everything sent since
+        the hello is known, or how much of it is missing.
 
-        Each record has a number, so that whole ones count exactly, and bytes of none as many as they have room for. The last
-        record before other keys says that they follow (RFC 8446 section 5.1), but for early data that the server refuses: it
-        was lost or, of a handshake message that was not understood, opened.
+        Each record has a number. Complete records are counted exactly; bytes that belong to no record count as many records as
+        fit into them. The last record before a change of keys announces it (RFC 8446 section 5.1), except for early data that
+        the server refuses. That record was lost, or it was opened but had a handshake message that was not understood.
         """
         at, number, unopened = self.at, self.number, self.unopened
         if begun and unopened > limits.TLS_UNOPENED_RECORDS:
@@ -195,20 +197,20 @@ class Direction:
             yield later, range(1, count)
 
     def move(self, at: int, number: int) -> None:
-        """The next record, which no message announced, has this number in this epoch."""
+        """The next record has this number in this epoch, although no message announced it."""
         self.enter(at, number)
         self.release()
 
     def enter(self, at: int, number: int = 0) -> None:
         """The next record has this number in this epoch."""
-        if is_last(self.epochs[at]):  # no record goes back to the keys before
+        if is_last(self.epochs[at]):  # no record goes back to earlier keys
             del self.epochs[:at]
             at, self.over = 0, True
         self.at, self.number = at, number
 
     def rest(self, again: Callable[[], list[Epoch]]) -> None:
-        """No more records are expected: drops ciphers, and all epochs where none opened data and those of `again`, which would
-        be made for the next record, are their equals. Connections that ended are held for a while, by the ten thousand.
+        """No more records are expected: drops ciphers. It also drops all epochs if none has opened data and they equal those of
+        `again`, which would be made for the next record. Connections that ended are held for a while, in tens of thousands.
         """
         for epoch in self.epochs:
             epoch.release()
@@ -216,7 +218,7 @@ class Direction:
             self.epochs = []
 
     def release(self) -> None:
-        """Drops the ciphers of epochs that are not in use, and epochs behind KeyUpdates that were tried and opened nothing."""
+        """Drops the ciphers of epochs that are not in use, and epochs after KeyUpdates that were tried and opened nothing."""
         last = next((at for at, epoch in enumerate(self.epochs) if is_last(epoch)), len(self.epochs))
         del self.epochs[max(last, self.at) + 1 :]
         for at, epoch in enumerate(self.epochs):
@@ -225,11 +227,13 @@ class Direction:
 
     @property
     def is_early(self) -> bool:
-        """Whether the records at hand are 0-RTT data."""
+        """Whether the current records are 0-RTT data."""
         return bool(self.epochs) and self.epochs[self.at].label == EARLY
 
     def handshake_record(self, record: bytes) -> bytes | None:
-        """The handshake messages of the next record, header included; None where it does not open, or holds anything else."""
+        """The handshake messages of the next record, with their headers; None if it does not open, or contains anything
+        else.
+        """
         epoch = self.epochs[self.at]
         content = (epoch.made or epoch.opener).handshake(self.number, record)
         self.budget -= len(record) - HEADER + limits.TLS_TRIAL_COST
@@ -237,7 +241,7 @@ class Direction:
         return content
 
     def shaken(self, offset: int, data: bytes, pieces: list[RecordPiece] | tuple[()]) -> None:
-        """The handshake was read, and ends at this offset; `data` stands behind it, from these packets."""
+        """The handshake was read and ends at this offset. `data` follows it, from these packets."""
         self.ready = True
         self.budget += limits.TLS_TRIAL_FACTOR * (offset + len(data))
         self.reader.restart(offset, data, pieces)
@@ -256,7 +260,9 @@ class Direction:
         self.budget += (limits.TLS_TRIAL_FACTOR - 1) * size - limits.TLS_TRIAL_COST * records
 
     def whole_records(self, buffer: bytes, at: int, end: int) -> tuple[int, list[Whole]]:
-        """Opens the records of application data that lie whole in `buffer[at:end]`; where the first other byte stands."""
+        """Opens the records of application data that are complete in `buffer[at:end]`. Returns the position of the first other
+        byte, and their plaintext.
+        """
         taken: list[Whole] = []
         open_whole, number, start = self.opener.open_whole, self.number, at
         while end - at > HEADER:
@@ -274,7 +280,7 @@ class Direction:
         return at, taken
 
     def lost_before(self, side: int, version: int, time_ns: int) -> "Iterator[Event]":
-        """What was lost of the application data since the last record that was opened."""
+        """Yields the application data that was lost since the last record that was opened."""
         if not self.lost_bytes or not self.epochs:
             return
         cipher = self.opener.cipher
@@ -288,17 +294,17 @@ Event = Plaintext | LostPlaintext
 
 
 def is_last(epoch: Epoch) -> bool:
-    """Whether an epoch is that of application data, from which those behind KeyUpdates follow."""
+    """Whether an epoch is that of application data, from which those after KeyUpdates follow."""
     return epoch.label in LAST
 
 
 def epoch13(label: str, secret: bytes, suite: Suite) -> Epoch | None:
-    """Keys of a traffic secret; None where no record of the suite can be opened, which a damaged ServerHello may name."""
+    """Keys of a traffic secret; None if no record of the suite can be opened. A damaged ServerHello may name such a suite."""
     return Epoch(label, None, secret, suite) if opens13(suite) else None
 
 
 def opens13(suite: Suite) -> bool:
-    """Whether records of a suite of TLS 1.3 can be opened, which the library has to have a cipher for."""
+    """Whether records of a suite of TLS 1.3 can be opened, for which the library needs its cipher."""
     return suite.cipher is not None and _opens13(suite.cipher.kind, suite.cipher.algorithm, suite.cipher.key_bytes)
 
 
@@ -308,7 +314,7 @@ def _opens13(kind: str, algorithm: str, key_bytes: int) -> bool:
 
 
 def spans(record: TlsRecord, opened: OpenedRecord) -> list[RecordSpan]:
-    """Which packet brought which bytes of a record's plaintext: ciphertext and plaintext keep pace."""
+    """Which packet carried which bytes of a record's plaintext; plaintext bytes are in the order of their ciphertext."""
     first = record.offset + HEADER + opened.start
     size, out = len(opened.plaintext), []
     for piece in record.pieces:
@@ -319,7 +325,7 @@ def spans(record: TlsRecord, opened: OpenedRecord) -> list[RecordSpan]:
 
 
 def epochs13(side: int, suite: Suite, traffic: dict[str, bytes]) -> list[Epoch]:
-    """The epochs of a side (0 client, 1 server) of TLS 1.3 whose secrets are known; none where a cipher is missing."""
+    """The epochs of a side (0 client, 1 server) of TLS 1.3 whose secrets are known; none if a cipher is missing."""
     if not opens13(suite):
         return []
     known = (label for label in LABELS[side] if len(traffic.get(label, b"")) == suite.hash_bytes)

@@ -1,6 +1,6 @@
 """What is known of a TLS connection, and its columns in the table `connections`.
 
-In: what `kcap.tls.session` reads. Out: values by column name. Law: no key material is among them.
+In: the values that `kcap.tls.session` reads. Out: values by column name. Law: they include no key material.
 """
 
 from dataclasses import dataclass, field
@@ -16,47 +16,47 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class TlsFacts:
-    """What is known of a TLS connection; None where it was not seen."""
+    """What is known of a TLS connection; None for what was not seen."""
 
     version: str | None = None
     cipher: str | None = None
     hello: "Hello | None" = field(default=None, repr=False)
     """The first ClientHello that was seen."""
     fingerprinted: bool = True
-    """It is the one that the client began with, and not that behind a HelloRetryRequest, which has other extensions."""
+    """Whether it is the client's first one, rather than the one after a HelloRetryRequest, which has other extensions."""
     randoms: tuple[bytes, ...] = field(default=(), repr=False)
-    """The client randoms by which a key log names its secrets: more than one where handshakes were repeated."""
+    """The client randoms by which a key log identifies its secrets: more than one if handshakes were repeated."""
     alpn: str | None = None
     """The protocol that the server chose."""
     resumed: bool | None = None
     resumes: bytes | None = None
-    """Random of the ClientHello of the connection that its master secret comes from, where no key log has it (TLS 1.2)."""
+    """Random of the ClientHello of the connection that its master secret comes from, if no key log has the secret (TLS 1.2)."""
     certificates: tuple[bytes | str | None, bytes | str | None] = (None, None)
-    """Of client and server: the certificate (DER), or its subject."""
+    """Certificates of client and server: DER, or the subject."""
     alerts: tuple[str, ...] = ()
     """`client: unknown_ca` and so on, in order."""
     hello_bytes: int = 0
-    """Bytes of the client's hellos, with a record header each."""
+    """Bytes of the client's hellos, with one record header each."""
     hello_ns: int | None = None
-    """Time of the ClientHello."""
+    """Time of the ClientHello, ns."""
     ready_ns: int | None = None
-    """Time of the first application data, or of the last Finished that was seen."""
+    """Time of the first application data, or of the last Finished that was seen, ns."""
     handshake_ns: int | None = None
-    """From the ClientHello to the last Finished, as the order of records says it: known without keys."""
+    """Time from the ClientHello to the last Finished, ns. It is known without keys, from the order of records."""
     decrypted: int = 0
-    """Records opened."""
+    """Number of records that were opened."""
     undecrypted: int = 0
-    """Records of application data that could not be."""
+    """Number of records of application data that could not be opened."""
     why: str | None = None
     """Why records could not be opened."""
 
     def begin(self, hello: "Hello", time_ns: int, *, first: bool) -> None:
-        """Takes the first ClientHello that was seen; `first`: the client began with it."""
+        """Takes the first ClientHello that was seen. `first` says that it is the first one that the client sent."""
         self.hello, self.fingerprinted = hello, first
         self.hello_ns = time_ns if self.fingerprinted else None
 
     def names(self, random: bytes) -> None:
-        """A key log has secrets of this connection under this client random."""
+        """A key log has secrets of this connection for this client random."""
         if random not in self.randoms and len(self.randoms) < limits.TLS_RANDOMS_KEPT:
             self.randoms = (*self.randoms, random)
 
@@ -76,7 +76,7 @@ class TlsFacts:
 
 
 def tls_values(facts: TlsFacts) -> dict[str, object]:
-    """The columns of `connections` about TLS, and what reports test beside them."""
+    """The columns of `connections` about TLS, and further values that reports test."""
     from kcap.tls.handshake import alert_text, ja3, ja4
 
     hello = facts.hello and facts.hello.unpacked()
@@ -93,7 +93,7 @@ def tls_values(facts: TlsFacts) -> dict[str, object]:
 
 
 def lacks_cipher(suite: "Suite") -> str:
-    """Why no key helps."""
+    """Why keys do not help: the cipher of the suite is not available."""
     return f"{suite.name} cannot be decrypted, as no library here has its cipher"
 
 

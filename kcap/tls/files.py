@@ -1,6 +1,6 @@
 """Key logs and private keys from files.
 
-In: paths. Out: `Secrets`. Raises CaptureError, which names the file and never what is in it.
+In: paths. Out: `Secrets`. Raises CaptureError, which names the file and never its contents.
 """
 
 import os
@@ -19,8 +19,8 @@ def read_secrets(
 ) -> Secrets:
     """The secrets of NSS key logs and of RSA private keys (PEM or DER, without a password).
 
-    `hint` is called with a sentence for each file that others may read. Raises CaptureError for a file that cannot be read or
-    that holds nothing of the kind.
+    `hint` is called with a sentence for each file that other users can read. Raises CaptureError for a file that cannot be read
+    or that holds nothing of the kind.
     """
     secrets = Secrets()
     for path in keylogs:

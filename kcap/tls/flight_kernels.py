@@ -1,8 +1,9 @@
-"""The encrypted flights of handshakes of TLS 1.3 as nearly all connections have them, compiled.
+"""The encrypted flights of simple TLS 1.3 handshakes, which nearly all connections have, compiled.
 
-In: the first records of connections whose hellos agree, later what those hold that opened with the keys of the handshake. Out:
-the records that are tried with these keys; the messages up to the Finished of both sides. Law: what is not simple is left to a
-session: a record that does not open or holds a part of a message, data before the end. Source: RFC 8446 sections 4 and 5.
+In: the first records of connections whose hellos agree, later the contents of those that opened with the handshake keys. Out:
+the records to be tried with these keys; the messages up to the Finished of both sides. Law: anything that is not simple is left
+to a session: a record that does not open or holds a part of a message, or data before the end. Source: RFC 8446 sections 4 and
+5.
 """
 
 from typing import Any, Final
@@ -20,30 +21,30 @@ from kcap.tls.hello_kernels import R_AT, R_END, R_KIND, R_SIDE, message_size
 from kcap.tls.records import APPLICATION, CHANGE_CIPHER_SPEC, HANDSHAKE, HEADER
 
 R_OFFSET, R_NS = R_END + 1, R_END + 2
-"""Columns of a record: its stream offset, and the time of the packet that completed it."""
+"""Further columns of a record: its stream offset, and the time of the packet that completed it."""
 CLIENT, SERVER = 0, 1
 HELLOS: Final = 2
-"""Records in the open before the flights."""
+"""Number of records before the flights, which are not encrypted."""
 F_READ, F_NUMBER, F_SPENT, F_NS, F_TOP, F_ROW, F_CHAIN = 0, 2, 4, 6, 8, 9, 10
-"""Columns of a handshake that was read, those before F_TOP one for each side: stream offset behind its records, how many of
-these are encrypted and their bytes, time of the first of them; where its messages end among all that are kept, their rows and
-the chains of certificates. F_READ is -1 where it is not simple.
+"""Columns of a handshake that was read; those before F_TOP exist once per side: stream offset after its records, number of
+encrypted records, their bytes, and time of the first one; then where its messages end among all stored ones, their rows and the
+chains of certificates. F_READ is -1 if the handshake is not simple.
 """
 READ_WIDTH: Final = 11
 M_SIDE, M_SIZE, M_RECORD, M_NS = range(4)
-"""Columns of a message: its side, its bytes that are kept (-1 of a chain of certificates, which stands elsewhere), those of its
-record without the header, and the time of this.
+"""Columns of a message: its side; its stored bytes (-1 for a chain of certificates, which is stored elsewhere); the bytes of
+its record without the header; and the time of the record.
 """
 MESSAGE_WIDTH: Final = 4
 
 
 @routine
 def attempts(records: Any, cuts: Any, chosen: Any, lengths: Any, bounds: Any) -> int:
-    """Finds the records that may be of the flights of the connections `chosen`, whose records stand between `cuts`: the
-    client's up to one as long as a Finished, and the server's before these; how many there are. `lengths`: two of a record with
-    a Finished, and two of one with an alert, which stands in place of it where there was no handshake.
+    """Finds the records that may belong to the flights of the connections `chosen`, whose records are between `cuts`: the
+    client's up to one as long as a Finished, and the server's before these. Returns their number. `lengths` has two lengths of
+    a record with a Finished, and two of one with an alert, which takes its place if the handshake failed.
 
-    `bounds` gets rows of direction, start and end, twice the place among the chosen being the direction of the client.
+    `bounds` gets rows of direction, start and end; the direction of the client is twice the index among the chosen ones.
     """
     count = 0
     for place in range(chosen.size):
@@ -75,11 +76,11 @@ def read_flights(
     wire: Any, records: Any, cuts: Any, chosen: Any, plain: Any, firsts: Any, highs: Any, found: Any, kept: Any, rows: Any,
     chains: Any,
 ) -> None:  # fmt: skip
-    """Reads the handshakes of the connections `chosen` as `attempts` does: `found` gets a row each.
+    """Reads the handshakes of the connections `chosen`, as `attempts` does: `found` gets a row for each.
 
-    Of each direction the records that opened are those from `firsts` on, up to the next direction's; what each holds ends at
-    its entry of `highs` in `plain`. `kept` gets the messages that a session has a use for, `rows` what is known of each, and
-    `chains` where those of certificates stand in `plain`.
+    The opened records of each direction are those from `firsts` on, up to the next direction's. The content of each ends at its
+    entry of `highs` in `plain`. `kept` gets the messages that a session needs, `rows` their descriptions, and `chains` the
+    positions in `plain` of those with certificates.
     """
     for place in range(chosen.size):
         out, first, last = found[place], cuts[chosen[place]], cuts[chosen[place] + 1]
@@ -90,7 +91,7 @@ def read_flights(
             record = records[at]
             side, kind, start, end = record[R_SIDE], record[R_KIND], record[R_AT] + HEADER, record[R_END]
             if over1 if side else over0:
-                simple = side == SERVER  # a request may stand here
+                simple = side == SERVER  # a request may be here
             elif kind == APPLICATION:
                 opened = firsts[2 * place + side] + out[F_NUMBER + side]
                 number = -1
@@ -118,8 +119,8 @@ def read_flights(
 
 @compiled
 def flight_record(plain: Any, low: int, high: int, record: Any, out: Any, kept: Any, rows: Any, chains: Any) -> int:
-    """Reads the content of a record, with its type and padding; the number of its last message, -1 where it holds anything else
-    than whole messages of a flight, or one behind a Finished.
+    """Reads the content of a record, with its type and padding. Returns the number of its last message; -1 if it holds anything
+    else than complete messages of a flight, or a message after a Finished.
     """
     side = record[R_SIDE]
     if not out[F_NUMBER + side]:
@@ -144,7 +145,7 @@ def flight_record(plain: Any, low: int, high: int, record: Any, out: Any, kept: 
 
 @compiled
 def keep(data: Any, start: int, size: int, record: Any, out: Any, kept: Any, rows: Any) -> None:
-    """Keeps a message of a record, of this size as M_SIZE has it."""
+    """Stores a message of a record; `size` is as in M_SIZE."""
     row = rows[out[F_ROW]]
     out[F_ROW] += 1
     row[M_SIDE], row[M_SIZE], row[M_NS] = record[R_SIDE], size, record[R_NS]
@@ -155,7 +156,7 @@ def keep(data: Any, start: int, size: int, record: Any, out: Any, kept: Any, row
 
 @compiled
 def content_size(plain: Any, low: int, high: int) -> int:
-    """Bytes of the handshake messages in the content of a record without its type and the zeros behind that; 0 where it holds
+    """Bytes of the handshake messages in the content of a record, without its type and the zeros after it; 0 if it holds
     anything else.
     """
     while high > low and plain[high - 1] == 0:
@@ -165,7 +166,7 @@ def content_size(plain: Any, low: int, high: int) -> int:
 
 @compiled
 def in_flight(number: int) -> bool:
-    """Whether a message stands behind the hellos (RFC 8446 section 4)."""
+    """Whether a message comes after the hellos (RFC 8446 section 4)."""
     return number in (
         ENCRYPTED_EXTENSIONS, CERTIFICATE, CERTIFICATE_REQUEST, CERTIFICATE_VERIFY, COMPRESSED_CERTIFICATE, FINISHED,
     )  # fmt: skip

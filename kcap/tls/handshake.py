@@ -1,6 +1,6 @@
-"""What TLS handshake messages say in the open: hellos, certificates, alerts; and the fingerprints JA3 and JA4.
+"""TLS handshake messages that are not encrypted: hellos, certificates, alerts; and the fingerprints JA3 and JA4.
 
-In: the body of a handshake message. Out: its fields; None where it does not read. Law: nothing raises. Source: RFC 5246 section
+In: the body of a handshake message. Out: its fields; None if it cannot be read. Law: nothing raises. Source: RFC 5246 section
 7.4, RFC 8446 section 4, RFC 6066 (server name), RFC 7301 (ALPN); JA3 by Salesforce, JA4 by FoxIO.
 """
 
@@ -31,7 +31,9 @@ ENCRYPTED_EXTENSIONS: Final = 8
 SERVER_NAME, GROUPS, FORMATS, SIGNATURES, ALPN, ETM, EMS, TICKET = 0, 10, 11, 13, 16, 22, 23, 35
 PRE_SHARED_KEY, EARLY_DATA, SUPPORTED_VERSIONS, COOKIE = 41, 42, 43, 44
 ENCRYPTED_HELLO: Final = 0xFE0D
-"""encrypted_client_hello (RFC 9849): key logs name a connection whose server takes it by the random of the hello inside."""
+"""encrypted_client_hello (RFC 9849). If the server accepts it, key logs identify the connection by the random of the inner
+hello.
+"""
 RETRY_RANDOM: Final = bytes.fromhex("cf21ad74e59a6111be1d8c021e65b891c2a211167abb8c5e079e09e2c8a8339c")
 """ServerHello.random of a HelloRetryRequest (RFC 8446 section 4.1.3)."""
 ALERTS: Final = {
@@ -46,12 +48,12 @@ ALERTS: Final = {
 }  # fmt: skip
 """Alert descriptions of the IANA registry."""
 CLOSE_NOTIFY, USER_CANCELED = 0, 90
-"""Alerts with which clients say that they close: Java's sends both."""
+"""Alerts with which clients announce that they close; Java sends both."""
 WIDE: Final = 128
-"""Cipher suites of a hello, or extensions of a server's, that are held as objects; clients offer some 60."""
+"""Number of cipher suites of a hello, or extensions of a server's hello, that are held as objects; clients offer some 60."""
 _SHARED: Final[dict[bytes, bytes]] = {}
 ENCRYPTED_ALERT: Final = "encrypted_alert"
-"""An alert that is known by its length alone."""
+"""An alert that is recognised by its length alone."""
 ALERT_MEANINGS: Final = {
     ENCRYPTED_ALERT: "known by its length; what it says needs keys",
     "unexpected_message": "a message came that has no place here", "bad_record_mac": "a record did not authenticate",
@@ -81,17 +83,17 @@ ALERT_MEANINGS: Final = {
     "certificate_required": "the client sent no certificate, and the server requires one",
     "no_application_protocol": "no common application protocol (ALPN)", "ech_required": "Encrypted ClientHello is required",
 }  # fmt: skip
-"""What an alert says of the sender's peer or of the handshake (RFC 5246 section 7.2.2, RFC 8446 section 6.2, RFC 6066)."""
+"""What an alert means about the sender's peer or the handshake (RFC 5246 section 7.2.2, RFC 8446 section 6.2, RFC 6066)."""
 
 
 def alert_text(alert: str) -> str:
-    """An alert of `TlsFacts.alerts` with its meaning in brackets."""
+    """An alert of `TlsFacts.alerts` with its meaning in parentheses."""
     meaning = ALERT_MEANINGS.get(alert.partition(": ")[2])
     return alert if meaning is None else f"{alert} ({meaning})"
 
 
 class _Fields:
-    """A reader of length-prefixed fields that gives empty bytes beyond the end and remembers it."""
+    """A reader of length-prefixed fields. Beyond the end it returns empty bytes and remembers that."""
 
     __slots__ = ("at", "data", "short")
 
@@ -116,7 +118,7 @@ class _Fields:
 
 
 def repeated(read: Callable[[bytes], T]) -> Callable[[bytes], T]:
-    """`read`, which gives what it gave before for short bytes that come in one handshake after another."""
+    """Caches the results of `read` for short bytes that occur in one handshake after another."""
     cached = lru_cache(maxsize=limits.TLS_REPEATS)(read)
 
     def known(data: bytes) -> T:
@@ -127,7 +129,7 @@ def repeated(read: Callable[[bytes], T]) -> Callable[[bytes], T]:
 
 @repeated
 def numbers(data: bytes) -> Sequence[int]:
-    """16-bit numbers that stand one behind the other; many in an array, which takes 2 bytes for each and not 36."""
+    """16-bit numbers without gaps between them. Many are held in an array, which takes 2 bytes for each instead of 36."""
     count = len(data) // 2
     if count <= WIDE:
         return unpack_from(f">{count}H", data)
@@ -138,21 +140,21 @@ def numbers(data: bytes) -> Sequence[int]:
 
 
 class PackedExtensions(Mapping[int, bytes]):
-    """Extensions that are read again at each look-up: as objects they take ten times their bytes, and of a ClientHello little
-    but that some are not there is of interest for its keys.
+    """Extensions that are decoded again at each look-up. As objects they would take ten times as many bytes, and the keys of a
+    connection depend on little more than that some extensions are absent from its ClientHello.
     """
 
     __slots__ = ("_data",)
 
     def __init__(self, data: bytes) -> None:
-        """`data`: the extensions, behind their length."""
+        """`data`: the extensions, without their length."""
         self._data = data
 
     def read(self) -> dict[int, bytes]:
         return extensions_in(self._data)
 
     def __contains__(self, number: object) -> bool:
-        """Without the objects of `read`, and mostly without a step from one extension to the next."""
+        """Works without the objects of `read`, and mostly without iterating over the extensions."""
         data, at = self._data, 0
         if not isinstance(number, int) or not 0 <= number <= 0xFFFF or number.to_bytes(2, "big") not in data:
             return False
@@ -178,16 +180,16 @@ class Hello:
     """A ClientHello or a ServerHello."""
 
     version: int
-    """`legacy_version` of a ClientHello, the negotiated version of a ServerHello."""
+    """`legacy_version` of a ClientHello; the negotiated version of a ServerHello."""
     random: bytes
     session_id: bytes
     suites: Sequence[int]
-    """Offered, or the one chosen."""
+    """The offered suites, or the chosen one."""
     extensions: Mapping[int, bytes] = field(default_factory=dict)
-    """In the order in which they stand."""
+    """In the order of the message."""
 
     def unpacked(self) -> "Hello":
-        """The same with its extensions as objects, for those who look at many."""
+        """The same with its extensions as objects, for callers that read many of them."""
         packed = self.extensions
         return replace(self, extensions=packed.read()) if isinstance(packed, PackedExtensions) else self
 
@@ -198,7 +200,7 @@ class Hello:
 
     @property
     def server_name(self) -> str | None:
-        """The host name of SNI."""
+        """The host name in the SNI extension."""
         reader = _Fields(self.extensions.get(SERVER_NAME, b""))
         names = _Fields(reader.vector(2))
         kind, name = names.number(1), names.vector(2)
@@ -206,7 +208,7 @@ class Hello:
 
     @property
     def protocols(self) -> list[str]:
-        """The protocols of ALPN."""
+        """The protocols in the ALPN extension."""
         reader = _Fields(_Fields(self.extensions.get(ALPN, b"")).vector(2))
         found = []
         while reader.left:
@@ -215,16 +217,16 @@ class Hello:
 
     @property
     def offered_versions(self) -> Sequence[int]:
-        """Versions of the extension supported_versions of a ClientHello."""
+        """The versions in the supported_versions extension of a ClientHello."""
         return numbers(_Fields(self.extensions.get(SUPPORTED_VERSIONS, b"")).vector(1))
 
 
 EXTENSION: Final = Struct(">HH").unpack_from
-"""Of the header of an extension: its number, and the length of what follows."""
+"""Header of an extension: its number, and the length of its data."""
 
 
 def extensions_in(data: bytes) -> dict[int, bytes]:
-    """The extensions that stand one behind the other, as far as they are whole."""
+    """The extensions in `data`, up to the first incomplete one."""
     out: dict[int, bytes] = {}
     at, end = 0, len(data)
     while at + 4 <= end:
@@ -236,12 +238,12 @@ def extensions_in(data: bytes) -> dict[int, bytes]:
 
 
 def _extensions(data: bytes, at: int = 0) -> bytes:
-    """The extensions whose length stands at `at`, as far as they are whole."""
+    """The bytes of the extensions whose length is at `at`, as far as they are complete."""
     return data[at + 2 : at + 2 + int.from_bytes(data[at : at + 2], "big")]
 
 
 def _behind_session(body: bytes) -> int:
-    """Where the session id of a hello of SSL 3.0 to TLS 1.3 ends; behind the body for no such hello."""
+    """Offset at which the session id of a hello of SSL 3.0 to TLS 1.3 ends; beyond the body if this is no such hello."""
     return 35 + body[34] if len(body) >= 35 and body[0] == 3 else len(body) + 1
 
 
@@ -258,7 +260,7 @@ def read_client_hello(body: bytes) -> Hello | None:
 
 
 def read_cut_client_hello(message: bytes) -> Hello | None:
-    """A ClientHello of which only the beginning is there, header included: its version, random and session id."""
+    """Reads a ClientHello, with its header, of which only the beginning is there: its version, random and session id."""
     at = 4 + _behind_session(message[4:])
     if message[:1] != b"\x01" or at > len(message):
         return None
@@ -266,12 +268,12 @@ def read_cut_client_hello(message: bytes) -> Hello | None:
 
 
 def repeats(first: Hello | None, message: bytes) -> bool:
-    """Whether a message is the ClientHello behind a HelloRetryRequest: with the random of `first` (RFC 8446 section 4.1.2)."""
+    """Whether a message is the ClientHello after a HelloRetryRequest: it has the random of `first` (RFC 8446 section 4.1.2)."""
     return first is not None and message[:1] == b"\x01" and message[6:38] == first.random
 
 
 def read_server_hello(body: bytes) -> Hello | None:
-    """A ServerHello, or a HelloRetryRequest."""
+    """Reads a ServerHello or a HelloRetryRequest."""
     at = _behind_session(body)
     if at + 3 > len(body):
         return None
@@ -285,8 +287,8 @@ def read_server_hello(body: bytes) -> Hello | None:
 
 @repeated
 def read_encrypted_extensions(body: bytes) -> tuple[str | None, bool]:
-    """What EncryptedExtensions of TLS 1.3 choose of ALPN, and whether they take the client's early data (RFC 8446 section
-    4.2.10).
+    """Returns the ALPN choice in EncryptedExtensions of TLS 1.3, and whether the client's early data is accepted (RFC 8446
+    section 4.2.10).
     """
     found = Hello(0, b"", b"", (), extensions_in(_extensions(body)))
     return next(iter(found.protocols), None), EARLY_DATA in found.extensions
@@ -309,18 +311,18 @@ def read_certificates(body: bytes, *, tls13: bool = False) -> list[bytes]:
 
 @repeated
 def subject_of(certificate: bytes) -> str | None:
-    """The subject of a DER certificate as RFC 4514 writes it; None where it does not read."""
+    """The subject of a DER certificate in the notation of RFC 4514; None if it cannot be read."""
     from cryptography import x509
 
     try:
         return x509.load_der_x509_certificate(certificate).subject.rfc4514_string() or None
-    except Exception:  # noqa: BLE001 - some of the library's have no other base, such as InvalidVersion
+    except Exception:  # noqa: BLE001 - some of the library's exceptions, such as InvalidVersion, have no other base
         return None
 
 
 def shared(certificate: bytes) -> bytes | str | None:
-    """A certificate as connections hold it: one object for all with an equal one, whose subject is read when a table wants it;
-    behind CERTIFICATES_KEPT different ones the subject.
+    """A certificate in the form in which connections hold it: one object for equal ones, whose subject is read when a table
+    needs it. After CERTIFICATES_KEPT different certificates, it is only the subject.
     """
     found = _SHARED.get(certificate)
     if found is None and len(_SHARED) < CERTIFICATES_KEPT:
@@ -330,25 +332,25 @@ def shared(certificate: bytes) -> bytes | str | None:
 
 @repeated
 def same(message: bytes) -> bytes:
-    """An equal message that came before, where there was one."""
+    """An equal message that came before, if there was one; otherwise this one."""
     return message
 
 
 @repeated
 def sender12(body: bytes) -> bytes | str | None:
-    """The sender's own certificate of a Certificate message before TLS 1.3, as `shared` gives it; None where there is none."""
+    """The sender's own certificate of a Certificate message before TLS 1.3, as `shared` returns it; None if there is none."""
     return next(map(shared, read_certificates(body)), None)
 
 
 @repeated
 def sender13(body: bytes) -> bytes | str | None:
-    """As `sender12`, of TLS 1.3."""
+    """As `sender12`, for TLS 1.3."""
     return next(map(shared, read_certificates(body, tls13=True)), None)
 
 
 @repeated
 def sender_compressed(body: bytes) -> bytes | str | None:
-    """As `sender13`, of a CompressedCertificate (RFC 8879)."""
+    """As `sender13`, for a CompressedCertificate (RFC 8879)."""
     return sender13(decompressed(body))
 
 
@@ -360,7 +362,7 @@ def sender_of(number: int, body: bytes, *, tls13: bool) -> bytes | str | None:
 
 
 def decompressed(body: bytes) -> bytes:
-    """The Certificate message in a CompressedCertificate; no bytes where it does not read, or is of no known algorithm."""
+    """The Certificate message in a CompressedCertificate; empty if it cannot be read, or if its algorithm is unknown."""
     reader = _Fields(body)
     inflate, size, data = INFLATE.get(reader.number(2)), reader.number(3), reader.vector(3)
     if inflate is None or reader.short or not 0 < size <= limits.TLS_HANDSHAKE_BYTES:
@@ -383,16 +385,16 @@ INFLATE: Final[dict[int, Callable[[bytes, int], bytes]]] = {
     1: lambda data, size: zlib.decompressobj().decompress(data, size), 2: _brotli,
     3: lambda data, size: bytes(codecs.inflate(codecs.CODECS.index("zstd"), data, size).data),
 }  # fmt: skip
-"""By the number of the algorithm (RFC 8879 section 7.3); each gives as many bytes at most."""
+"""Number of an algorithm (RFC 8879 section 7.3) -> function that decompresses up to the given number of bytes."""
 
 
 def message_size(buffer: bytes | bytearray) -> int:
-    """Bytes of the handshake message that begins here, header included; 0 where that is not whole."""
+    """Bytes of the handshake message that begins here, with its header; 0 if it is incomplete."""
     return 4 + (buffer[1] << 16 | buffer[2] << 8 | buffer[3]) if len(buffer) >= 4 else 0
 
 
 def messages(buffer: bytearray) -> Iterator[tuple[int, bytes, bytes]]:
-    """Whole handshake messages, taken off the front of `buffer`: type, body, and all bytes with the header."""
+    """Removes complete handshake messages from the front of `buffer` and yields type, body, and all bytes with the header."""
     while 4 <= (size := message_size(buffer)) <= len(buffer):
         whole = bytes(buffer[:size])
         del buffer[:size]
@@ -400,7 +402,7 @@ def messages(buffer: bytearray) -> Iterator[tuple[int, bytes, bytes]]:
 
 
 def is_grease(number: int) -> bool:
-    """Whether a number is one of those that clients put in to keep servers tolerant (RFC 8701)."""
+    """Whether a number is one of those that clients insert to test the tolerance of servers (RFC 8701)."""
     return number & 0x0F0F == 0x0A0A and number >> 8 == number & 0xFF
 
 

@@ -1,7 +1,7 @@
-"""Hellos of TLS 1.3 as nearly all connections have them, compiled.
+"""Hellos of simple TLS 1.3 handshakes, which nearly all connections have, compiled.
 
-In: the first records of connections. Out: the cipher suite that client and server agreed on. Law: what is not as it should be
-is left to a session; what is read here, `kcap.tls.handshake` reads the same. Source: RFC 8446 section 4.1.
+In: the first records of connections. Out: the cipher suite that client and server agreed on. Law: anything unusual is left to a
+session; `kcap.tls.handshake` reads the same from what is read here. Source: RFC 8446 section 4.1.
 """
 
 from struct import unpack_from
@@ -14,17 +14,17 @@ from kcap.tls.records import HANDSHAKE, HEADER, TLS13
 R_SIDE, R_KIND, R_AT, R_END = range(4)
 """Columns of a record: its side, content type, start and end."""
 MESSAGE_HEADER, BEFORE_SESSION = 4, 34
-"""Bytes of the header of a message, and those of a hello before its session id."""
+"""Bytes of the header of a message, and of a hello before its session id."""
 OTHER: Final = 1
-"""Stands for versions of a list."""
+"""Result for a list of versions."""
 RETRY: Final = unpack_from(">2I", RETRY_RANDOM)
-"""The random of a HelloRetryRequest begins with these."""
+"""First eight bytes of the random of a HelloRetryRequest, as two integers."""
 
 
 @routine
 def hellos(wire: Any, records: Any, cuts: Any, suites: Any) -> None:
-    """Reads the hellos of connections, whose records stand between `cuts`. `suites` gets the suite that the server chose; -1
-    where the first two records are anything else than hellos of TLS 1.3, a retry, or have early data or a cookie.
+    """Reads the hellos of connections, whose records are between `cuts`. `suites` gets the suite that the server chose; -1 if
+    the first two records are not hellos of TLS 1.3, are a retry, or have early data or a cookie.
     """
     for connection in range(suites.size):
         first = cuts[connection]
@@ -45,7 +45,7 @@ def hellos(wire: Any, records: Any, cuts: Any, suites: Any) -> None:
 
 @compiled
 def message_size(data: Any, at: int, end: int) -> int:
-    """Bytes of the handshake message that begins here, header included; 0 where it is not whole (RFC 8446 section 4)."""
+    """Bytes of the handshake message that begins here, with its header; 0 if it is incomplete (RFC 8446 section 4)."""
     if end - at < MESSAGE_HEADER:
         return 0
     size = MESSAGE_HEADER + (uint32(data, at) & 0xFFFFFF)
@@ -54,7 +54,7 @@ def message_size(data: Any, at: int, end: int) -> int:
 
 @compiled
 def behind_session(wire: Any, record: Any, side: int, kind: int) -> int:
-    """Where the session id ends of the hello of this kind that a record is; -1 where it is none."""
+    """Offset at which the session id ends in a record with a hello of this kind; -1 if it is none."""
     at, end = record[R_AT] + HEADER, record[R_END]
     if record[R_SIDE] != side or record[R_KIND] != HANDSHAKE or end - at <= MESSAGE_HEADER + BEFORE_SESSION:
         return -1
@@ -68,8 +68,8 @@ def behind_session(wire: Any, record: Any, side: int, kind: int) -> int:
 
 @compiled
 def extensions(wire: Any, at: int, end: int) -> int:
-    """Reads the extensions that are the rest of a hello: the version that is named, 0 where there is none and OTHER for a list;
-    -1 where there is early data, a cookie or another such extension, or they are not whole.
+    """Reads the extensions, which are the rest of a hello. Returns the version in them, 0 if there is none, and OTHER for a
+    list; -1 if there is early data, a cookie or another such extension, or if they are incomplete.
     """
     version = 0
     if end - at < 2 or uint16(wire, at) != end - at - 2:

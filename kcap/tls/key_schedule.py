@@ -1,4 +1,4 @@
-"""From secrets to the keys of records: the PRF of TLS 1.0 to 1.2, HKDF of TLS 1.3.
+"""Derives record keys from secrets: the PRF of TLS 1.0 to 1.2, HKDF of TLS 1.3.
 
 In: master or traffic secrets. Out: write keys, MAC keys and IVs. Source: RFC 2246 and RFC 5246 section 5 and 6.3, RFC 7627 for
 the extended master secret, RFC 8446 section 7.
@@ -37,8 +37,8 @@ def prf(version: int, hash_name: str, secret: bytes, label: bytes, seed: bytes, 
 def master_secret(version: int, hash_name: str, premaster: bytes, randoms: bytes, transcript: bytes | None) -> bytes:
     """The master secret, 48 bytes.
 
-    `randoms` are client random and server random; `transcript`, the handshake messages up to ClientKeyExchange, takes their
-    place with the extended master secret (RFC 7627).
+    `randoms` are client random and server random. With the extended master secret (RFC 7627), `transcript`, the handshake
+    messages up to ClientKeyExchange, takes their place.
     """
     if transcript is None:
         return prf(version, hash_name, premaster, b"master secret", randoms, 48)
@@ -51,7 +51,7 @@ def master_secret(version: int, hash_name: str, premaster: bytes, randoms: bytes
 
 
 class WriteKeys(NamedTuple):
-    """What one side protects its records with."""
+    """The keys with which one side protects its records."""
 
     key: bytes
     iv: bytes
@@ -79,7 +79,7 @@ def key_block(
 
 
 def fixed_iv_bytes(version: int, cipher: RecordCipher) -> int:
-    """Bytes of IV that come from the key block: the salt of AEADs, or the first IV of TLS 1.0."""
+    """Bytes of the IV that come from the key block: the salt of AEADs, or the first IV of TLS 1.0."""
     if cipher.kind == "chacha":
         return 12
     if cipher.kind in ("gcm", "ccm", "ccm8"):
@@ -94,7 +94,7 @@ def expand_label(secret: bytes, label: bytes, size: int, hash_name: str) -> byte
 
 @cache
 def info_of(label: bytes, size: int) -> bytes:
-    """The HkdfLabel of RFC 8446 section 7.1 with the counter of the first block of HKDF-Expand, which is all that is used."""
+    """The HkdfLabel of RFC 8446 section 7.1, with the counter of the first block of HKDF-Expand. No further block is needed."""
     full = b"tls13 " + label
     return size.to_bytes(2, "big") + bytes([len(full)]) + full + b"\0\1"
 
@@ -102,7 +102,7 @@ def info_of(label: bytes, size: int) -> bytes:
 def traffic_keys(secret: bytes, suite: Suite) -> WriteKeys:
     """Key and IV of a traffic secret of TLS 1.3 (RFC 8446 section 7.3).
 
-    Both share what HMAC makes of the secret: brief connections make four sets of keys each.
+    Both share the HMAC state of the secret, because short connections derive four sets of keys each.
     """
     assert suite.cipher is not None
     size = suite.cipher.key_bytes
@@ -116,8 +116,8 @@ def traffic_keys(secret: bytes, suite: Suite) -> WriteKeys:
 
 @cache
 def _hmac_of(name: str, size: int) -> tuple[Callable[[bytes, Any], Any], Any, bytes, bytes]:
-    """HMAC of the library, which copies one at less cost than Python does, and the hash of this name for it; what it is given
-    for a key of this size and for an IV.
+    """The library's HMAC, whose copies cost less than Python's, and its hash of this name; and the HKDF labels for a key of
+    this size and for an IV.
     """
     from cryptography.hazmat.primitives import hashes, hmac
 
@@ -125,5 +125,5 @@ def _hmac_of(name: str, size: int) -> tuple[Callable[[bytes, Any], Any], Any, by
 
 
 def next_secret(secret: bytes, suite: Suite) -> bytes:
-    """The traffic secret behind a KeyUpdate (RFC 8446 section 7.2)."""
+    """The traffic secret after a KeyUpdate (RFC 8446 section 7.2)."""
     return expand_label(secret, b"traffic upd", len(secret), suite.hash)

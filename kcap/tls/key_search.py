@@ -1,7 +1,7 @@
-"""Which keys open a record: those that are due, those of the next epochs, other secrets of the same label, and trials.
+"""Finds the keys that open a record: the expected ones, those of the next epochs, other secrets of the same label, and trials.
 
-In: a session, as far as its handshake was read, and a record. Out: the content of the record; the direction's place in its
-epochs. Law: only what authenticates counts, and what is tried is bounded by the bytes of a direction.
+In: a session, as far as its handshake was read, and a record. Out: the content of the record, and the direction's position in
+its epochs. Law: only what authenticates counts, and the number of trials is bounded by the bytes of a direction.
 """
 
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ from kcap.tls.suites import Suite, suite_of, version_name
 
 SUITES13: Final = (0x1301, 0x1302, 0x1303, 0x1304, 0x1305)
 NO_SECRETS: Final[dict[str, bytes]] = {}
-"""One for all sessions that hold none."""
+"""A single object for all sessions without secrets."""
 
 
 class KeySearch:
@@ -38,7 +38,7 @@ class KeySearch:
     version: int
 
     def _opened(self, side: int, record: TlsRecord) -> OpenedRecord | None:
-        """The content of an encrypted record under whatever key opens it."""
+        """The content of an encrypted record under any key that opens it; None if there is none."""
         direction = self.sides[side]
         if not direction.epochs and not self._find_keys(side, record):
             return None
@@ -56,7 +56,7 @@ class KeySearch:
         return opened
 
     def _other_epochs(self, side: int) -> Iterator[list[Epoch]]:
-        """The epochs of a direction with the other secrets that key logs have under its labels and client random."""
+        """Yields the epochs of a direction made from the other secrets that key logs have for its labels and client random."""
         direction, suite, client, server = self.sides[side], self.suite, self.client, self.server
         if client is None or suite is None:
             return
@@ -68,7 +68,7 @@ class KeySearch:
                 yield [epoch] if epoch is not None else []
 
     def _tried(self, side: int, record: TlsRecord) -> OpenedRecord | None:
-        """The content of an encrypted record under the epochs of its direction."""
+        """The content of an encrypted record under the epochs of its direction; None if none opens it."""
         direction = self.sides[side]
         opened = self._open(direction, direction.at, direction.number, record)
         if opened is not None:
@@ -92,7 +92,7 @@ class KeySearch:
         return direction.epochs[at].opener.open(number, record.content_type, record.version, record.body)
 
     def _has_epoch(self, direction: Direction, at: int) -> bool:
-        """Whether there are keys of an epoch; those behind a KeyUpdate are made when they are looked for."""
+        """Whether there are keys of an epoch. Those after a KeyUpdate are made when they are needed."""
         epochs = direction.epochs
         while at >= len(epochs) and self.version == TLS13 and self.suite is not None and is_last(epochs[-1]):
             epoch = epoch13(epochs[-1].label, next_secret(epochs[-1].secret, self.suite), self.suite)
@@ -102,12 +102,12 @@ class KeySearch:
         return at < len(epochs)
 
     def _find_keys(self, side: int, record: TlsRecord) -> bool:
-        """Keys of a direction that has none yet, by what is known of the handshake or by trial; whether there are any now."""
+        """Finds keys of a direction that has none yet, from the handshake or by trial. Returns whether there are any now."""
         if not self.secrets:
             return False
         direction = self.sides[side]
         if self.version and self.version != TLS13 and self.client is not None:
-            return False  # ChangeCipherSpec makes them, or `_late_keys`
+            return False  # ChangeCipherSpec or `_late_keys` makes them
         if self.client is not None and self.suite is not None:
             self.traffic = self.traffic | self.secrets.traffic(self.client.random)
         if self.traffic and self.suite is not None:
@@ -123,8 +123,8 @@ class KeySearch:
     def _try_suites(
         self, side: int, record: TlsRecord, traffic: dict[str, bytes], offered: tuple[int, ...], numbers: int | None = None
     ) -> bool:
-        """Keys of TLS 1.3 without a ServerHello: the length of the secrets says the hash, the record which suite fits.
-        `numbers`: how many record numbers are tried; None for what the beginning of the direction asks for.
+        """Finds keys of TLS 1.3 without a ServerHello: the length of the secrets gives the hash, and the record shows which
+        suite fits. `numbers` is how many record numbers are tried; None depends on how the direction began.
         """
         for number in SUITES13:
             suite = suite_of(number)
@@ -147,9 +147,9 @@ class KeySearch:
         return False
 
     def _try_sessions(self, side: int, record: TlsRecord) -> bool:
-        """Keys of a connection whose ClientHello is not in the capture, or is encrypted inside of another one: every session of
-        the key log is tried, at first for a record that is the first one of its keys, since thousands of record numbers of few
-        sessions use the budget up.
+        """Finds keys of a connection whose ClientHello is not in the capture, or is encrypted inside another one. Every session
+        of the key log is tried. At first this assumes that the record is the first one under its keys, because trying thousands
+        of record numbers of a few sessions would use up the budget.
         """
         offered = tuple(self.server.suites) if self.server is not None else ()
         begun = self.client is not None
@@ -163,7 +163,7 @@ class KeySearch:
         return False
 
     def _epoch12(self, side: int, suite: Suite, master: bytes, client: Hello, server: Hello) -> Epoch | None:
-        """The keys of a master secret; None where the library has no such cipher."""
+        """The keys of a master secret; None if the library lacks the cipher."""
         assert suite.cipher is not None
         keys = key_block(self.version, suite, master, client.random, server.random)[side]
         etm = messages.ETM in server.extensions and suite.cipher.kind == "cbc"

@@ -1,8 +1,8 @@
 """Key logs: the secrets of TLS sessions, as clients and brokers write them (NSS key log format).
 
 In: lines of text, from files or from Decryption Secrets Blocks of pcapng. Out: secrets by client random, by session id and by
-the beginning of an encrypted premaster secret. Law: a line that does not read is counted and passed over; the order of the
-lines does not matter; nothing is printed. Source: draft-ietf-tls-keylogfile; the RSA lines are those of NSS and of Java agents.
+the beginning of an encrypted premaster secret. Law: a line that cannot be read is counted and skipped; the order of the lines
+does not matter; nothing is printed. Source: draft-ietf-tls-keylogfile; the RSA lines are those of NSS and of Java agents.
 """
 
 import os
@@ -22,31 +22,31 @@ LABELS: Final = (
     "CLIENT_RANDOM", "CLIENT_EARLY_TRAFFIC_SECRET", "CLIENT_HANDSHAKE_TRAFFIC_SECRET", "SERVER_HANDSHAKE_TRAFFIC_SECRET",
     "CLIENT_TRAFFIC_SECRET_0", "SERVER_TRAFFIC_SECRET_0", "PMS_CLIENT_RANDOM",
 )  # fmt: skip
-"""What decrypts records; exporter and ECH secrets do not."""
+"""Labels of secrets that decrypt records; exporter and ECH secrets do not."""
 MASTERS: Final = [LABELS.index(label) for label in ("CLIENT_RANDOM", "PMS_CLIENT_RANDOM")]
-"""Places of the labels of TLS before 1.3."""
+"""Indexes of the labels of TLS before 1.3."""
 ENTRY: Final = Struct("<BH")
-"""Before a stored secret: place of its label in LABELS, its size."""
+"""Header of a stored secret: index of its label in LABELS, and its size."""
 STORED_ONCE: Final = len(LABELS) * (ENTRY.size + 64)
-"""Bytes of a session's secrets of which some are repeated, or differ from others of their label."""
+"""Bytes of a session's secrets above which some are repeated, or differ from others of their label."""
 STORED_AT_MOST: Final = limits.TLS_SECRETS_STORED * STORED_ONCE
-"""Those from which on repeated ones are dropped with each line."""
+"""Bytes from which on repeated secrets are dropped with each line."""
 PIECE: Final = 1 << 20
 """Bytes of a file that are read at once."""
 BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
-"""Of UTF-8, which some editors put first."""
+"""The byte order mark of UTF-8, with which some editors begin a file."""
 TRAFFIC_DIGITS: Final = (64, 96)
-"""Of a secret of TLS 1.3: as long as SHA-256, or SHA-384."""
+"""Number of hexadecimal digits of a secret of TLS 1.3, which is as long as SHA-256 or SHA-384."""
 WHOLE: Final = {"CLIENT_RANDOM": (96,), "PMS_CLIENT_RANDOM": range(0, 2 * SECRET_MAX + 1, 2)}
-"""Digits of a whole secret of a label, where they are not TRAFFIC_DIGITS."""
+"""Digits of a complete secret of a label, if they are not TRAFFIC_DIGITS."""
 ENTRIES: Final = {
     (label.encode(), digits): ENTRY.pack(place, digits // 2)
     for place, label in enumerate(LABELS)
     for digits in WHOLE.get(label, TRAFFIC_DIGITS)
 }
-"""What stands before a stored secret, by its label and its digits; a line that was cut, or is being written, has none."""
+"""Header of a stored secret, by its label and its digits. A line that was cut, or is being written, has none."""
 ENTRIES.update({(b"EXPORTER_SECRET", digits): b"" for digits in TRAFFIC_DIGITS})
-"""Every session of TLS 1.3 has one, which is not stored."""
+"""Every session of TLS 1.3 has an exporter secret, which is not stored."""
 RANDOM_DIGITS: Final = 64
 SESSION: Final = re.compile(rb"RSA\s+Session-ID:([0-9a-fA-F]{0,64})\s+Master-Key:([0-9a-fA-F]{96})\s*")
 PREMASTER: Final = re.compile(rb"RSA\s+([0-9a-fA-F]{16})\s+([0-9a-fA-F]{96})\s*")
@@ -62,13 +62,12 @@ class GrowingKeyLog:
     """Bytes that were taken, up to the end of a line."""
 
     def copy(self) -> "GrowingKeyLog":
-        """Another reading from the same place on."""
+        """Another reader of the file that starts at the same position."""
         return GrowingKeyLog(self.path, self.read)
 
     def new_lines(self) -> list[bytes]:
-        """The whole lines behind those that were taken; none where the file is gone. A shorter file than before is a new one of
-        a program that started again.
-        """
+        """The complete lines after those that were taken; none if the file is gone. A file that became shorter was written anew
+        by a program that restarted."""
         try:
             size = os.stat(self.path).st_size
             if size < self.read:
@@ -90,51 +89,51 @@ class KeyLog:
     """The secrets of one or several key logs."""
 
     stored: PackedSecrets = field(default_factory=PackedSecrets, repr=False)
-    """Client random -> its secrets, each with `ENTRY` before it; of equal labels the last one is the likeliest."""
+    """Client random -> its secrets, each after its `ENTRY`. Of several with one label, the last one is most likely right."""
     by_session: dict[bytes, bytes] = field(default_factory=dict, repr=False)
     """Session id -> master secret."""
     by_premaster: dict[bytes, bytes] = field(default_factory=dict, repr=False)
     """First 8 bytes of an encrypted premaster secret -> premaster secret."""
     unread: int = 0
-    """Lines that are neither secrets, comments nor of a label that decrypts nothing."""
+    """Number of lines that are neither secrets nor comments, and have no label that is known to decrypt nothing."""
     dropped: int = 0
-    """Lines of sessions behind the first TLS_SESSIONS_MAX."""
+    """Number of lines of sessions after the first TLS_SESSIONS_MAX."""
     _asked: tuple[bytes, dict[str, bytes]] = field(default=(b"", {}), repr=False, compare=False)
-    """What `of` was called with last, and returned: a handshake asks several times."""
+    """The last argument of `of` and its result, because a handshake calls it several times."""
 
     def __bool__(self) -> bool:
         return len(self) > 0
 
     def __len__(self) -> int:
-        """How many sessions it has secrets of."""
+        """Number of sessions that it has secrets of."""
         return len(self.stored) + len(self.by_session) + len(self.by_premaster)
 
     @property
     def has_masters(self) -> bool:
-        """Whether it has a master or premaster secret, which TLS 1.3 has not."""
+        """Whether it has a master or premaster secret, which TLS 1.3 does not have."""
         return bool(self.by_session or self.by_premaster) or any(some[0] in MASTERS for some in self.stored.values())
 
     def copy(self) -> "KeyLog":
-        """A key log of its own with the same secrets."""
+        """A separate key log with the same secrets."""
         return KeyLog(self.stored.copy(), dict(self.by_session), dict(self.by_premaster), self.unread, self.dropped)
 
     def of(self, random: bytes) -> dict[str, bytes]:
-        """The secrets of the session with this client random, by label: of several the last one."""
+        """The secrets of the session with this client random, by label; of several with one label, the last one."""
         if random != self._asked[0]:
             self._asked = random, unpacked(self.stored.get(random, b""))
         return self._asked[1]
 
     def variants(self, random: bytes) -> Sequence[dict[str, bytes]]:
-        """As `of`, with the other secrets of labels that have several, where there are such."""
+        """As `of`, followed by sets with the other secrets of labels that have several."""
         stored = self.stored.get(random, b"")
         return variants(stored)[1:] if stored else ()
 
     def sessions(self) -> Iterator[tuple[bytes, dict[str, bytes]]]:
-        """The client random of each session that has one, and its secrets by label; again with others of the same labels."""
+        """Yields the client random of each session and its secrets by label, and again for other secrets of the same labels."""
         return ((random, secrets) for random, stored in self.stored.items() for secrets in variants(stored))
 
     def add_file(self, file: BinaryIO) -> int:
-        """Takes the lines of a file, a piece at a time; how many bytes it has up to the end of its last whole line."""
+        """Takes the lines of a file, a piece at a time. Returns its number of bytes up to the end of its last complete line."""
         read, taken, rest = 0, 0, b""
         while piece := file.read(PIECE):
             whole = max(piece.rfind(b"\n"), piece.rfind(b"\r")) + 1
@@ -147,7 +146,7 @@ class KeyLog:
         return taken
 
     def add(self, text: bytes) -> None:
-        """Takes the lines of a key log; of those of the same session and label the last few that differ."""
+        """Takes the lines of a key log. Of several for the same session and label, the last few that differ are stored."""
         self.add_file(BytesIO(text))
 
     def add_lines(self, lines: Iterable[bytes]) -> None:
@@ -166,7 +165,7 @@ class KeyLog:
         self._store(fresh)
 
     def _secret(self, words: list[bytes], fresh: dict[bytes, bytes]) -> bool:
-        """Takes a line of a label, a client random and a secret into `fresh`, which is as `stored`; False for any other."""
+        """Takes a line with label, client random and secret into `fresh`, a mapping like `stored`; False for another line."""
         if len(words) != 3 or len(words[1]) != RANDOM_DIGITS or (entry := ENTRIES.get((words[0], len(words[2])))) is None:
             return False
         try:
@@ -181,7 +180,7 @@ class KeyLog:
         return True
 
     def _store(self, fresh: dict[bytes, bytes]) -> None:
-        """Takes secrets of sessions, and empties `fresh`."""
+        """Stores the secrets of sessions, and empties `fresh`."""
         for random, secrets in fresh.items():
             known = self.stored.get(random, b"")
             if known or len(self) < limits.TLS_SESSIONS_MAX:
@@ -192,7 +191,7 @@ class KeyLog:
         fresh.clear()
 
     def _taken(self, line: bytes) -> bool:
-        """Takes a line of another form."""
+        """Takes a line of another form; False if it is none."""
         if len(self) >= limits.TLS_SESSIONS_MAX:
             self.dropped += 1
             return True
@@ -208,7 +207,7 @@ class KeyLog:
 
 
 def entries(stored: bytes) -> Iterator[tuple[int, bytes]]:
-    """The stored secrets of a session, each behind the place of its label in LABELS."""
+    """Yields the stored secrets of a session, each after the index of its label in LABELS."""
     at = 0
     while at < len(stored):
         place, size = ENTRY.unpack_from(stored, at)
@@ -217,12 +216,12 @@ def entries(stored: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def unpacked(stored: bytes) -> dict[str, bytes]:
-    """The stored secrets of a session by label; of equal labels the last one."""
+    """The stored secrets of a session by label; of several with one label, the last one."""
     return {LABELS[place]: secret for place, secret in entries(stored)}
 
 
 def by_label(stored: bytes) -> dict[int, list[bytes]]:
-    """The different secrets of each label, by its place in LABELS: the last TLS_SECRETS_TRIED ones, newest first."""
+    """The different secrets of each label, by its index in LABELS: the last TLS_SECRETS_TRIED ones, newest first."""
     found: dict[int, dict[bytes, None]] = {}
     for place, secret in reversed(list(entries(stored))):
         found.setdefault(place, {})[secret] = None
@@ -230,7 +229,7 @@ def by_label(stored: bytes) -> dict[int, list[bytes]]:
 
 
 def variants(stored: bytes) -> list[dict[str, bytes]]:
-    """Sets of secrets by label, in which every stored secret occurs; the first one has the last one of each label."""
+    """Sets of secrets by label that together contain every stored secret. The first set has the last one of each label."""
     found = by_label(stored)
     count = max(map(len, found.values()), default=0)
     return [{LABELS[place]: some[min(at, len(some) - 1)] for place, some in found.items()} for at in range(count)]

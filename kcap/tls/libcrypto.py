@@ -1,8 +1,8 @@
-"""OpenSSL's libcrypto: ARIA-GCM, which the library `cryptography` has not (RFC 6209), and what compiled code calls.
+"""OpenSSL's libcrypto: ARIA-GCM (RFC 6209), which the library `cryptography` does not have, and functions for compiled code.
 
 In: key, nonce, protected bytes, additional data; names of ciphers and hashes. Out: plaintext, or InvalidTag as from
-`cryptography`; addresses of functions. Law: no cipher is implemented here; where no libcrypto is installed ARIA is not
-available, and records of the others are opened by `cryptography`, one at a time.
+`cryptography`; addresses of functions. Law: no cipher is implemented here. If no libcrypto is installed, ARIA is not available,
+and `cryptography` opens records of the other ciphers, one at a time.
 """
 
 import ctypes
@@ -21,9 +21,9 @@ SET_TAG: Final = 0x11
 POINTERS: Final = ("EVP_CIPHER_CTX_new", "EVP_aria_128_gcm", "EVP_aria_256_gcm")
 """Functions that return a pointer."""
 OPENING: Final = ("EVP_DecryptInit_ex", "EVP_DecryptUpdate", "EVP_CIPHER_CTX_ctrl", "EVP_DecryptFinal_ex")
-"""What `record_kernels.deciphered` calls."""
+"""Functions that `record_kernels.deciphered` calls."""
 DERIVING: Final = ("EVP_MAC_init", "EVP_MAC_update", "EVP_MAC_final")
-"""What `record_kernels.derived` calls."""
+"""Functions that `record_kernels.derived` calls."""
 MAKING: Final = ("EVP_CIPHER_fetch", "EVP_CIPHER_CTX_new", "EVP_MAC_fetch", "EVP_MAC_CTX_new")
 """Functions of OpenSSL 3 that return a pointer."""
 UTF8_STRING: Final = 4
@@ -32,7 +32,7 @@ UTF8_STRING: Final = 4
 
 @cache
 def library() -> Any:
-    """Libcrypto; None where there is none with ARIA."""
+    """Libcrypto; None if there is none with ARIA."""
     for name in NAMES:
         try:
             found = ctypes.CDLL(name)
@@ -57,7 +57,7 @@ class LibraryFunctions:
     """Functions of libcrypto that compiled code calls."""
 
     def __init__(self, crypto: Any) -> None:
-        """Raises AttributeError where this libcrypto has not all of them: before OpenSSL 3, or where it offers no HMAC."""
+        """Raises AttributeError if this libcrypto lacks one of them: before OpenSSL 3, or if it offers no HMAC."""
         for name in MAKING:
             getattr(crypto, name).restype = ctypes.c_void_p
         self._crypto = crypto
@@ -68,12 +68,12 @@ class LibraryFunctions:
             raise AttributeError("HMAC")
 
     def cipher(self, name: str) -> int:
-        """The address of a cipher; 0 where there is none of this name."""
+        """The address of a cipher; 0 if there is none with this name."""
         return self._crypto.EVP_CIPHER_fetch(None, name.encode(), None) or 0
 
     @contextmanager
     def opener(self) -> Iterator[int]:
-        """The address of an EVP_CIPHER_CTX, whose keys are wiped behind the block. Raises MemoryError."""
+        """Yields the address of an EVP_CIPHER_CTX, whose keys are wiped after the block. Raises MemoryError."""
         made = self._crypto.EVP_CIPHER_CTX_new()
         if not made:
             raise MemoryError
@@ -84,7 +84,7 @@ class LibraryFunctions:
 
     @contextmanager
     def hmac(self, hash_name: str) -> Iterator[int]:
-        """The address of an EVP_MAC_CTX for HMAC with a hash, 0 where there is none; its keys are wiped behind the block."""
+        """Yields the address of an EVP_MAC_CTX for HMAC with a hash, 0 if there is none; its keys are wiped after the block."""
         made = self._crypto.EVP_MAC_CTX_new(self._mac) or 0
         name = hash_name.encode()
         parameters = (Parameter * 2)(Parameter(b"digest", UTF8_STRING, name, len(name), 0), Parameter())
@@ -102,7 +102,7 @@ def _address(crypto: Any, name: str) -> int:
 
 @cache
 def functions() -> LibraryFunctions | None:
-    """Those of the libcrypto that is installed; None where it has not all, or there is none."""
+    """The functions of the installed libcrypto; None if it lacks one of them, or if there is none."""
     crypto = library()
     try:
         return None if crypto is None else LibraryFunctions(crypto)
@@ -111,10 +111,10 @@ def functions() -> LibraryFunctions | None:
 
 
 class AriaGcm:
-    """ARIA in Galois/Counter Mode with a tag of 16 bytes, as `cryptography`'s AEADs are called."""
+    """ARIA in Galois/Counter Mode with a tag of 16 bytes; it is called like `cryptography`'s AEADs."""
 
     def __init__(self, key: bytes) -> None:
-        """Raises UnsupportedAlgorithm where no libcrypto has it."""
+        """Raises UnsupportedAlgorithm if no libcrypto has ARIA."""
         from cryptography.exceptions import UnsupportedAlgorithm
 
         self._crypto = library()
@@ -123,7 +123,7 @@ class AriaGcm:
         self._key = key
 
     def decrypt(self, nonce: bytes, data: bytes, associated: bytes) -> bytes:
-        """The plaintext. Raises InvalidTag where it does not authenticate."""
+        """The plaintext. Raises InvalidTag if it does not authenticate."""
         from cryptography.exceptions import InvalidTag
 
         crypto, size = self._crypto, len(data) - TAG_BYTES

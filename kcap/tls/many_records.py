@@ -1,8 +1,8 @@
-"""The records of many directions, opened together.
+"""Opens the records of many directions together.
 
-In: records of application data as they are on the wire, keys and record numbers of their directions. Out: plaintext. Law: a
-record counts as `RecordOpener` would have it, and each direction ends before the first record that holds anything else or does
-not authenticate.
+In: records of application data as they are on the wire, keys and record numbers of their directions. Out: plaintext. Law: the
+result for a record is that of `RecordOpener`. Each direction ends before the first record that holds anything else or does not
+authenticate.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,28 +23,28 @@ class OpenedRecords(NamedTuple):
     """The plaintext of records."""
 
     plain: Any
-    """Of all, one behind the other."""
+    """The plaintext of all records, concatenated."""
     sizes: Any
-    """Of each record."""
+    """Size of each record's plaintext, bytes."""
     counts: Any
-    """Records of each direction that were opened."""
+    """Number of records of each direction that were opened."""
     firsts: Any
-    """The first of the given records of each direction."""
+    """Index of the first of the given records of each direction."""
     lasts: Any
-    """Where those of the next one begin."""
+    """Index at which those of the next direction begin."""
     starts: Any
-    """Where the ciphertext of each of the records starts that were given."""
+    """Offset at which the ciphertext of each given record starts."""
 
 
 class DecryptedRecords(NamedTuple):
-    """What the library gave of records."""
+    """Records as the library decrypted them."""
 
     plain: Any
-    """Contents of those that opened, one behind the other."""
+    """Contents of the records that opened, concatenated."""
     sizes: Any
-    """Of each of them."""
+    """Size of each of these contents, bytes."""
     counts: Any
-    """How many these are of each direction."""
+    """Number of them in each direction."""
     firsts: Any
     lasts: Any
     starts: Any
@@ -54,10 +54,10 @@ class DecryptedRecords(NamedTuple):
 def decrypted(
     data: bytes, bounds: Any, keys: Any, numbers: list[int], opener: Callable[[int], RecordOpener]
 ) -> DecryptedRecords:
-    """Decrypts records of `data`, of suites with an AEAD: rows of direction, start and end in `bounds`, one direction behind
-    the other, where the end is -1 for what is no such record; of each direction those up to the first that does not
-    authenticate. Each direction has its row of `keys` and the number of its next record; `opener` gives that of a direction,
-    and is called where libcrypto lacks one of their ciphers.
+    """Decrypts records of `data`, of suites with an AEAD, up to the first one of each direction that does not authenticate.
+    `bounds` has rows of direction, start and end, one direction after the other; the end is -1 for anything that is no such
+    record. Each direction has its row of `keys` and the number of its next record. `opener` returns that of a direction, and is
+    called if libcrypto lacks one of the ciphers.
     """
     wire, every = np.frombuffer(data, np.uint8), np.arange(len(keys))
     nonce, header = (np.empty((len(bounds), size), np.uint8) for size in (NONCE, COUNTED))
@@ -80,7 +80,7 @@ def _one_by_one(
     data: bytes, bounds: Any, keys: Any, opener: Callable[[int], RecordOpener], nonce: Any, header: Any, firsts: Any,
     lasts: Any, starts: Any,
 ) -> tuple[Any, Any, Any]:  # fmt: skip
-    """The same by `cryptography`: contents, their sizes, how many of each direction."""
+    """The same with `cryptography`: contents, their sizes, and their number per direction."""
     lows, ends = starts.tolist(), bounds[:, 2].tolist()
     each_nonce, newest = rows_of(nonce), (keys[:, K_TAG] == 0).tolist()
     short, long = rows_of(np.ascontiguousarray(header[:, :HEADER])), rows_of(header)
@@ -90,9 +90,9 @@ def _one_by_one(
         before, made = len(out), opener(direction)
         headers = short if newest[direction] else long
         try:
-            bodies = map(data.__getitem__, map(slice, lows[first:last], ends[first:last]))  # nothing of what is no record
+            bodies = map(data.__getitem__, map(slice, lows[first:last], ends[first:last]))  # empty for what is no record
             out.extend(map(made.aead.decrypt, each_nonce[first:last], bodies, headers[first:last]))
-        except (made.refused, ValueError):  # the records before it are there
+        except (made.refused, ValueError):  # the records before it were opened
             pass
         counts.append(len(out) - before)
     plain = np.frombuffer(bytearray().join(out) or bytearray(1), np.uint8)
@@ -114,12 +114,12 @@ def rows_of(table: Any) -> list[bytes]:
 
 
 def key_table(rows: Sequence[bytes]) -> Any:
-    """Keys of directions as `record_kernels` has them."""
+    """Keys of directions in the form of `record_kernels`."""
     return np.frombuffer(b"".join(rows), np.uint8).reshape(-1, KEYS_WIDTH)
 
 
 def traffic_table(suite: Suite, secrets: Sequence[bytes]) -> Any:
-    """The keys of traffic secrets of TLS 1.3, a row each, as `traffic_keys` makes them."""
+    """The keys of traffic secrets of TLS 1.3, one row each, as `traffic_keys` derives them."""
     cipher, library = suite.cipher, functions()
     assert cipher is not None
     if library is not None:
@@ -136,7 +136,7 @@ def traffic_table(suite: Suite, secrets: Sequence[bytes]) -> Any:
 
 @cache
 def _ciphers() -> Any:
-    """The addresses of libcrypto's ciphers of CIPHERS that it opens many records with, 0 for others."""
+    """The addresses of libcrypto's ciphers in CIPHERS with which it opens records in batches; 0 for the others."""
     library, found = functions(), []
     for cipher in CIPHERS.values():
         names = {"gcm": f"{cipher.algorithm}-{8 * cipher.key_bytes}-GCM", "chacha": "ChaCha20-Poly1305"}

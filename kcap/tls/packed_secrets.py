@@ -1,7 +1,7 @@
-"""Secrets by client random in a few buffers: a key log of a day has a million lines, and objects would take more memory.
+"""Secrets by client random in a few buffers. A key log of a day has a million lines, and objects would take more memory.
 
-In: client randoms (32 bytes) and a byte string for each. Out: the byte string of a client random. Law: a mapping like any
-other, from which nothing is removed; a copy shares the buffers until one of both is written to; no secret is in a `repr`.
+In: client randoms (32 bytes) and a byte string for each. Out: the byte string of a client random. Law: it is a mapping from
+which nothing is removed. A copy shares the buffers until one of the two is written to. No secret is in a `repr`.
 """
 
 from array import array
@@ -11,14 +11,14 @@ from typing import Any, Final
 RANDOM_BYTES: Final = 32
 LEAST_TABLE: Final = 1 << 4
 LEAST_WASTE: Final = 1 << 16
-"""Bytes of replaced secrets below which none are given back."""
+"""Bytes of replaced secrets from which their memory is released."""
 
 
 class PackedSecrets(Mapping[bytes, bytes]):
-    """Byte strings by client random, in the order in which these came first.
+    """Byte strings by client random, in the order in which these were first added.
 
-    The places of the randoms stand in a table by `hash`, whose key another process has not (randoms are chosen by clients, who
-    could have them meet in one place otherwise).
+    The indexes of the randoms are in a table by `hash`. Its key differs between processes, since clients choose randoms and
+    could otherwise cause collisions.
     """
 
     __slots__ = ("_data", "_last", "_mask", "_randoms", "_shared", "_sizes", "_starts", "_table", "_waste")
@@ -34,11 +34,11 @@ class PackedSecrets(Mapping[bytes, bytes]):
         self._waste = len(self._data) - sum(self._sizes)
         self._shared = False
         self._last: tuple[Any, int] = (None, 0)
-        """The random that was looked for last, and its place from 1 on: the lines of a session stand together."""
+        """The last random that was searched for and its index from 1 on, because the lines of a session are adjacent."""
         self._spread()
 
     def copy(self) -> "PackedSecrets":
-        """Another mapping with the same content."""
+        """Another mapping with the same contents."""
         other = PackedSecrets.__new__(PackedSecrets)
         for name in self.__slots__:
             setattr(other, name, getattr(self, name))
@@ -64,7 +64,7 @@ class PackedSecrets(Mapping[bytes, bytes]):
         return found
 
     def get(self, random: bytes, default: Any = None) -> Any:
-        """As of any mapping, without an exception for what is not there."""
+        """As in any mapping, without an exception for a missing key."""
         place = self._place(random)
         if not place:
             return default
@@ -72,7 +72,7 @@ class PackedSecrets(Mapping[bytes, bytes]):
         return bytes(self._data[start : start + self._sizes[place - 1]])
 
     def __setitem__(self, random: bytes, secrets: bytes) -> None:
-        """`secrets`: less than 64 KiB."""
+        """`secrets` must be shorter than 64 KiB."""
         if self._shared:
             self._part()
         place, data = self._place(random), self._data
@@ -87,7 +87,7 @@ class PackedSecrets(Mapping[bytes, bytes]):
                 self._table[self._slot(random)] = place
             self._last = random, place
         start, size = self._starts[place - 1], self._sizes[place - 1]
-        if start + size == len(data):  # the last one grows where it stands
+        if start + size == len(data):  # the last one grows in place
             del data[start:]
         else:
             self._waste += size
@@ -98,7 +98,7 @@ class PackedSecrets(Mapping[bytes, bytes]):
             self._compact()
 
     def _place(self, random: object) -> int:
-        """Of a random, from 1 on; 0 for one that is not there."""
+        """Index of a random, from 1 on; 0 if it is not there."""
         last, place = self._last
         if last != random:
             place = self._table[self._slot(random)]
@@ -107,7 +107,7 @@ class PackedSecrets(Mapping[bytes, bytes]):
         return place
 
     def _slot(self, random: object) -> int:
-        """Where a random stands in the table, or would."""
+        """Index in the table where a random is or would be."""
         table, randoms, mask = self._table, self._randoms, self._mask
         at = hash(random) & mask
         while (end := RANDOM_BYTES * table[at]) and randoms[end - RANDOM_BYTES : end] != random:
@@ -118,7 +118,7 @@ class PackedSecrets(Mapping[bytes, bytes]):
         return bytes(self._randoms[RANDOM_BYTES * place : RANDOM_BYTES * (place + 1)])
 
     def _spread(self) -> None:
-        """Makes the table, with room for as many again."""
+        """Makes the table, with room for as many entries again."""
         size = LEAST_TABLE
         while size < 4 * len(self):
             size *= 2
@@ -127,13 +127,13 @@ class PackedSecrets(Mapping[bytes, bytes]):
             self._table[self._slot(random)] = place
 
     def _part(self) -> None:
-        """Takes buffers of its own, which no other object shares."""
+        """Copies the buffers, so that no other object shares them."""
         self._randoms, self._starts, self._sizes = self._randoms[:], self._starts[:], self._sizes[:]
         self._data, self._table = self._data[:], self._table[:]
         self._shared = False
 
     def _compact(self) -> None:
-        """Gives the room of replaced secrets back."""
+        """Releases the room of replaced secrets."""
         old, self._data, self._waste = self._data, bytearray(), 0
         for place, (start, size) in enumerate(zip(self._starts, self._sizes)):
             self._starts[place] = len(self._data)

@@ -1,7 +1,8 @@
-"""The plaintext of a capture's TLS connections, for exchanges whose bytes are wanted again.
+"""The plaintext of a capture's TLS connections, for exchanges whose bytes are read again.
 
-In: pieces of plaintext as a pass over the capture decrypts them. Out: the pieces of one direction between two places of a file.
-Law: memory is bounded (`limits.TLS_PLAINTEXT_BYTES`); what is beyond the bound is not there. Nothing is written to disk.
+In: pieces of plaintext as a pass over the capture decrypts them. Out: the pieces of one direction between two positions of a
+file. Law: memory is bounded (`limits.TLS_PLAINTEXT_BYTES`), and plaintext beyond the bound is not stored. Nothing is written to
+disk.
 """
 
 from bisect import bisect_left, bisect_right, insort_right
@@ -17,13 +18,13 @@ class PlaintextPiece(NamedTuple):
     """Plaintext that one packet carried."""
 
     offset: int
-    """Within the plaintext of its direction."""
+    """Offset in the plaintext of its direction."""
     data: bytes
     file: int
     packet: int
-    """Number within the file, from 1."""
+    """Packet number within the file, from 1."""
     position: int
-    """Of the packet within the file."""
+    """Position of the packet in the file."""
 
 
 PLACE: Final = attrgetter("file", "position")
@@ -35,12 +36,12 @@ class PlaintextStore:
     """Plaintext by flow key (source, destination, ports)."""
 
     pieces: dict[bytes, list[PlaintextPiece]] = field(default_factory=dict, repr=False)
-    """In the order of their places, so that frames cost what they have of them, not what their connection has."""
+    """Pieces in the order of their positions, so that the cost of a frame depends only on its own pieces."""
     size: int = 0
-    """Memory of all so far, those that found no room among them."""
+    """Memory of all pieces so far, including those for which there was no room."""
 
     def take(self, flow: bytes, piece: PlaintextPiece) -> None:
-        """Takes a piece, as long as there is room; records of one packet give one, for each may have a byte only."""
+        """Takes a piece if there is room. Records of one packet are one piece, because each may have only one byte."""
         pieces = self.pieces.get(flow, [])
         last = pieces[-1] if pieces else None
         follows = last is not None and PLACE(last) == PLACE(piece) and last.offset + len(last.data) == piece.offset

@@ -1,8 +1,7 @@
-"""One record at a time: protected bytes and a record number in, content type and plaintext out, or None.
+"""Opens one record at a time: protected bytes and a record number in, content type and plaintext out, or None.
 
-Law: what is returned was authenticated under the key and the record number (but for suites without encryption, whose MAC says
-the same). Source: RFC 5246 section 6.2.3, RFC 7366 (encrypt-then-MAC), RFC 7905 (ChaCha20-Poly1305), RFC 6655 (CCM), RFC 8446
-section 5.2.
+Law: the result was authenticated under the key and the record number. For suites without encryption, the MAC does this. Source:
+RFC 5246 section 6.2.3, RFC 7366 (encrypt-then-MAC), RFC 7905 (ChaCha20-Poly1305), RFC 6655 (CCM), RFC 8446 section 5.2.
 """
 
 import hmac
@@ -18,14 +17,14 @@ from kcap.tls.records import APPLICATION, HANDSHAKE, NONCE, TLS13
 from kcap.tls.suites import CIPHERS, RecordCipher, Suite
 
 NO_AEAD = frozenset({"cbc", "null"})
-"""Kinds of ciphers that authenticate by a MAC beside the encryption."""
+"""Kinds of ciphers that authenticate with a separate MAC."""
 KEYS: Final = Struct(f"{KEY_BYTES}s{NONCE}s3Bx")
-"""Keys of a direction as `record_kernels` has them."""
+"""Layout of the keys of a direction in `record_kernels`."""
 
 
 @cache
 def place_of(kind: str, algorithm: str, key_bytes: int) -> int:
-    """The place of a cipher with an AEAD in CIPHERS."""
+    """The index of a cipher with an AEAD in CIPHERS."""
     return list(CIPHERS.values()).index(RecordCipher(kind, algorithm, key_bytes))
 
 
@@ -35,7 +34,7 @@ class OpenedRecord(NamedTuple):
     content_type: int
     plaintext: bytes
     start: int
-    """Place of the plaintext's first byte within the record's body, where ciphertext and plaintext keep pace."""
+    """Offset of the plaintext's first byte in the record's body, where ciphertext and plaintext have the same order."""
 
 
 class Whole(NamedTuple):
@@ -51,16 +50,14 @@ class RecordOpener:
     __slots__ = ("_block", "_chained", "_iv", "_made", "cipher", "etm", "keys", "mac_bytes", "refused", "version")
 
     def __init__(self, version: int, cipher: RecordCipher, keys: WriteKeys, *, etm: bool = False) -> None:
-        """`version`: 0x0301 to 0x0304; `etm`: encrypt-then-MAC. Raises UnsupportedAlgorithm where the library lacks the
-        cipher.
-        """
+        """`version`: 0x0301 to 0x0304; `etm`: encrypt-then-MAC. Raises UnsupportedAlgorithm if the library lacks the cipher."""
         self.version, self.cipher, self.keys, self.etm = version, cipher, keys, etm
         self.mac_bytes = 0
         self._made: Any = None
-        """The AEAD, while it is there."""
+        """The AEAD; None before it is made and after it is released."""
         self._iv = int.from_bytes(keys.iv, "big")
         self.refused: Any = ()
-        """What the AEAD raises for a record that does not authenticate."""
+        """The exceptions that the AEAD raises for a record that does not authenticate."""
         self._block: Any = None
         if cipher.kind not in NO_AEAD:
             make, self.refused = _aead_of(cipher.kind, cipher.algorithm)
@@ -74,13 +71,15 @@ class RecordOpener:
 
     @property
     def aead(self) -> Any:
-        """The AEAD, None for suites without one."""
+        """The AEAD; None for suites without one."""
         if self._made is None and self.opens_many:
             self._made = aead_of(self.cipher)(self.keys.key)
         return self._made
 
     def release(self) -> None:
-        """Drops what is quickly made again of the keys: 5 KB of an AES-GCM, and connections come by the ten thousand."""
+        """Drops objects that are quickly made again from the keys: 5 KB for an AES-GCM, and there are tens of thousands of
+        connections.
+        """
         self._made = None
 
     def __getstate__(self) -> tuple[Any, ...]:
@@ -91,7 +90,7 @@ class RecordOpener:
         self._chained = state[4]
 
     def open(self, number: int, content_type: int, version: int, body: bytes) -> OpenedRecord | None:
-        """The record's content; None where it does not authenticate as record `number` under this key."""
+        """The record's content; None if it does not authenticate as record `number` under this key."""
         if self.version == TLS13:
             return self._open13(number, content_type, body)
         if self.opens_many:
@@ -99,7 +98,7 @@ class RecordOpener:
         return self._open_mac(number, content_type, version, body)
 
     def handshake(self, number: int, record: bytes) -> bytes | None:
-        """The handshake messages of a record, header included; None where it does not open, or holds anything else."""
+        """The handshake messages of a record, with their headers; None if it does not open, or contains anything else."""
         if self.version == TLS13:
             content = self._content13(number, record[:5], record[5:])
             return content[:-1] if content and content[-1] == HANDSHAKE else None
@@ -107,9 +106,9 @@ class RecordOpener:
         return opened.plaintext if opened is not None and opened.content_type == HANDSHAKE else None
 
     def open_whole(self, number: int, record: bytes) -> Whole | None:
-        """The application data of a record, header included; None where it is anything else, or `open` has to say what it is.
+        """The application data of a record, given with its header; None if it is anything else, or if only `open` can find out.
 
-        For suites with an AEAD alone; the plaintext is not copied again to take the content type of TLS 1.3 off.
+        For suites with an AEAD only. The plaintext is not copied again to remove the content type of TLS 1.3.
         """
         kind = self.cipher.kind
         aead = self.aead
@@ -136,12 +135,12 @@ class RecordOpener:
 
     @property
     def opens_many(self) -> bool:
-        """Whether records of this suite can be opened many at a time."""
+        """Whether records of this suite can be opened in batches."""
         return self.cipher.kind not in NO_AEAD
 
     @property
     def packed(self) -> bytes:
-        """The keys as a row of `record_kernels`, of suites with an AEAD."""
+        """The keys as a row of `record_kernels`, for suites with an AEAD."""
         kind, carried, tag = self.cipher.kind, 0, 0
         if self.version != TLS13:
             carried, tag = 0 if kind == "chacha" else 8, 8 if kind == "ccm8" else 16
@@ -151,15 +150,15 @@ class RecordOpener:
 
     @classmethod
     def unpacked(cls, row: bytes, suite: Suite) -> "RecordOpener":
-        """What opens records of TLS 1.3 with keys that are `packed`."""
+        """Makes an opener for records of TLS 1.3 from keys that are `packed`."""
         key, iv, *_ = KEYS.unpack(row)
         assert suite.cipher is not None
         return cls(TLS13, suite.cipher, WriteKeys(key[: suite.cipher.key_bytes], iv))
 
     def passed(self, body: bytes) -> None:
-        """A record of this key was not opened: TLS 1.0 chains its last block to the next one."""
+        """A record under this key was not opened. TLS 1.0 chains its last block to the next record."""
         if self.cipher.kind == "cbc":
-            end = len(body) - self.mac_bytes * self.etm  # the MAC stands behind what is chained (RFC 7366)
+            end = len(body) - self.mac_bytes * self.etm  # the MAC comes after what is chained (RFC 7366)
             if end >= self.cipher.block_bytes:
                 self._chained = body[end - self.cipher.block_bytes : end]
 
@@ -172,8 +171,8 @@ class RecordOpener:
         return OpenedRecord(content[-1], content[:-1], 0) if content else OpenedRecord(0, b"", 0)
 
     def _content13(self, number: int, header: bytes, body: bytes) -> bytes | None:
-        """The content of a record of TLS 1.3 with its type behind it, without padding; empty where all of it is padding. None
-        where it does not authenticate.
+        """The content of a record of TLS 1.3, followed by its type, without padding; empty if it consists of padding. None if
+        it does not authenticate.
         """
         try:
             content: bytes = self.aead.decrypt((self._iv ^ number).to_bytes(12, "big"), body, header)
@@ -227,7 +226,7 @@ class RecordOpener:
         return opened
 
     def _checked(self, head: bytes, data: bytes, content_type: int, start: int) -> OpenedRecord | None:
-        """Content whose MAC stands behind it."""
+        """Verifies content that is followed by its MAC; None if the MAC is wrong."""
         size = len(data) - self.mac_bytes
         if size < 0 or not self._is_mac(head + size.to_bytes(2, "big") + data[:size], data[size:]):
             return None
@@ -238,7 +237,7 @@ class RecordOpener:
 
 
 def unpadded(content: bytes) -> bytes:
-    """The content of a record of TLS 1.3 with its type behind it, without the zeros that follow: Java pads each record."""
+    """The content of a record of TLS 1.3, followed by its type, without the zeros after it: Java pads each record."""
     return content if content and content[-1] else content.rstrip(b"\0")
 
 
@@ -251,8 +250,8 @@ def library() -> Any:
 
 
 def opener_of(version: int, cipher: RecordCipher | None, keys: WriteKeys, *, etm: bool = False) -> RecordOpener | None:
-    """What opens records; None where the library has no such cipher, or TLS 1.3 does not: it has those with an AEAD alone
-    (RFC 8446 section 4.1.2), whatever a damaged ServerHello names.
+    """Makes an opener of records. None if the library lacks the cipher, or if TLS 1.3 does not allow it: it has only ciphers
+    with an AEAD (RFC 8446 section 4.1.2), whatever a damaged ServerHello names.
     """
     if cipher is None or (version == TLS13 and cipher.kind in NO_AEAD):
         return None
@@ -263,15 +262,15 @@ def opener_of(version: int, cipher: RecordCipher | None, keys: WriteKeys, *, etm
 
 
 def aead_of(cipher: RecordCipher) -> Callable[[bytes], Any]:
-    """What makes the AEAD of a suite, with the tag length that it uses, of a key; it raises InvalidTag for data that does not
-    authenticate.
+    """Returns a function that makes the AEAD of a suite, with its tag length, from a key. The AEAD raises InvalidTag for data
+    that does not authenticate.
     """
     return _aead_of(cipher.kind, cipher.algorithm)[0]
 
 
-@cache  # by names, whose hashes are known, while that of a cipher is computed of its fields each time
+@cache  # cached by names, whose hashes are known; the hash of a cipher would be computed from its fields each time
 def _aead_of(kind: str, algorithm: str) -> tuple[Callable[[bytes], Any], Any]:
-    """What makes it, and what it raises."""
+    """The function that makes it, and the exception that it raises."""
     from cryptography.hazmat.primitives.ciphers import aead
 
     refused = library().InvalidTag
@@ -287,7 +286,7 @@ def _aead_of(kind: str, algorithm: str) -> tuple[Callable[[bytes], Any], Any]:
 
 
 def block_of(cipher: RecordCipher, key: bytes) -> Any:
-    """The block cipher of a suite. Raises UnsupportedAlgorithm where the library has it no more."""
+    """The block cipher of a suite. Raises UnsupportedAlgorithm if the library no longer has it."""
     from cryptography.hazmat.primitives.ciphers import algorithms
 
     if cipher.algorithm == "AES":

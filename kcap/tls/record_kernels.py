@@ -1,7 +1,8 @@
-"""Records of many directions, opened by compiled code: keys, nonces and additional data, calls of libcrypto, application data.
+"""Opens the records of many directions in compiled code: keys, nonces, additional data, calls of libcrypto, application data.
 
-In: records of many directions as they are on the wire, and traffic secrets. Out: keys; application data. Law: as `traffic_keys`
-and `RecordOpener` do it for one. Source: RFC 5246 section 6.2.3.3, RFC 6655, RFC 7905, RFC 8446 sections 5.2, 5.3 and 7.3.
+In: records of many directions as they are on the wire, and traffic secrets. Out: keys; application data. Law: the results equal
+those of `traffic_keys` and `RecordOpener` for each one. Source: RFC 5246 section 6.2.3.3, RFC 6655, RFC 7905, RFC 8446 sections
+5.2, 5.3 and 7.3.
 """
 
 from typing import Any
@@ -16,21 +17,21 @@ COUNTED = 13
 """Bytes of the additional data before TLS 1.3, which begins with the record's number."""
 KEY_BYTES, KEYS_WIDTH = 32, 48
 K_IV, K_CIPHER, K_CARRIED, K_TAG = 32, 44, 45, 46
-"""The keys of a direction: a row with the key, the IV as long as a nonce, the place of the cipher in `suites.CIPHERS`, bytes
-of a nonce that stand before the ciphertext of a record, and those of the tag behind it, 0 in TLS 1.3, where the header alone is
-additional data.
+"""Columns of a row of keys after the key itself: the IV, as long as a nonce; the index of the cipher in `suites.CIPHERS`; the
+number of nonce bytes before the ciphertext of a record; and that of tag bytes after it, 0 in TLS 1.3, where the header is the
+only additional data.
 """
 DIGEST_ROOM, ROOM = 64, 72
-"""Bytes for the longest digest; those with its length behind it, which are what `derived` writes to."""
+"""Bytes of the longest digest, and of the room that `derived` writes to: the digest, followed by its length."""
 
 
 @routine
 def derived(hmac: int, deriving: Any, secrets: int, hash_bytes: int, infos: int, info_sizes: Any, room: Any, at: int,
             keys: Any, key_bytes: int) -> bool:  # fmt: skip
-    """Makes key and IV of traffic secrets of TLS 1.3 of `hash_bytes`, one behind the other; False where libcrypto fails.
+    """Derives key and IV of traffic secrets of TLS 1.3, which are `hash_bytes` long and adjacent; False if libcrypto fails.
 
-    `hmac` and `deriving` as `libcrypto` gives them; `secrets`, `infos` and `at` are the addresses of the secrets, of the
-    HkdfLabels of key and IV, and of `room`, which has ROOM bytes.
+    `hmac` and `deriving` come from `libcrypto`. `secrets`, `infos` and `at` are the addresses of the secrets, of the HkdfLabels
+    of key and IV, and of `room`, which has ROOM bytes.
     """
     init, update, final = deriving[0], deriving[1], deriving[2]
     for row in range(keys.shape[0]):
@@ -52,11 +53,11 @@ def deciphered(
     context: int, opening: Any, ciphers: Any, addresses: Any, keys: Any, bounds: Any, firsts: Any, lasts: Any, starts: Any,
     sizes: Any, counts: Any,
 ) -> None:  # fmt: skip
-    """Has libcrypto decrypt records of GCM and ChaCha20-Poly1305; of each direction those up to the first that does not
-    authenticate. `sizes` gets those of what each record holds, `counts` how many there are of each direction.
+    """Makes libcrypto decrypt records of GCM and ChaCha20-Poly1305, up to the first one of each direction that does not
+    authenticate. `sizes` gets the sizes of the contents, `counts` their number per direction.
 
-    `context` and `opening` as `libcrypto` gives them, `ciphers` the address of that of each direction; `addresses` are those of
-    `keys`, nonces, additional data, the wire, of what gets all contents, one behind the other, and of room for an integer.
+    `context` and `opening` come from `libcrypto`, and `ciphers` has the address of the cipher of each direction. `addresses`
+    are those of `keys`, nonces, additional data, the wire, the output of all contents, and room for an integer.
     """
     init, update, control, final = opening[0], opening[1], opening[2], opening[3]
     of_keys, nonce, header = addresses[0], addresses[1], addresses[2]
@@ -89,8 +90,9 @@ def deciphered(
 
 @routine
 def nonces(wire: Any, bounds: Any, numbers: Any, keys: Any, nonce: Any, header: Any, starts: Any) -> None:
-    """Makes nonces and additional data, and finds where the ciphertext starts, of records in `wire`: rows of direction, start
-    and end in `bounds`, where the end is -1 for what is no such record. By direction: `numbers` of its next record, `keys`.
+    """Makes nonces and additional data of records in `wire`, and finds where their ciphertext starts. `bounds` has rows of
+    direction, start and end; the end is -1 for anything that is no such record. `numbers` has the number of the next record of
+    each direction, and `keys` its keys.
     """
     for i in range(bounds.shape[0]):
         direction, at, end = bounds[i, 0], bounds[i, 1], bounds[i, 2]
@@ -118,11 +120,11 @@ def nonces(wire: Any, bounds: Any, numbers: Any, keys: Any, nonce: Any, header: 
 
 @routine
 def contents(wire: Any, bounds: Any, firsts: Any, counts: Any, keys: Any, plain: Any, sizes: Any) -> None:
-    """Leaves the application data of records in `plain`, where what the library gave stands one behind the other, and nothing
-    of those that say nothing (close_notify, and session tickets of TLS 1.3).
+    """Reduces the concatenated contents in `plain` to the application data. Records without data (close_notify, and session
+    tickets of TLS 1.3) leave nothing.
 
-    Of each direction `counts` records were opened, the first of which is `firsts` of `bounds`; `sizes` are theirs, and become
-    those of the data. `counts` becomes how many there are up to the first one that is anything else.
+    For each direction, `counts` records were opened, the first of which is `firsts` of `bounds`. `sizes` has the sizes of the
+    contents, and gets those of the data. `counts` gets their number up to the first record that is anything else.
     """
     low, top, passed, kept = 0, 0, 0, 0
     for direction in range(counts.size):
@@ -152,8 +154,8 @@ def contents(wire: Any, bounds: Any, firsts: Any, counts: Any, keys: Any, plain:
 
 @compiled
 def says_nothing(plain: Any, at: int, size: int, kind: int, newest: bool) -> bool:
-    """Whether the content of a record is an alert that closes, behind which a FIN follows, or of TLS 1.3 (`newest`) session
-    tickets, which say how a later connection may begin (RFC 8446 sections 6.1, 4.6.1).
+    """Whether the content of a record is a closing alert, which a FIN follows, or in TLS 1.3 (`newest`) a session ticket, which
+    is for a later connection (RFC 8446 sections 6.1, 4.6.1).
     """
     if kind == ALERT:
         return size == 2 and (plain[at + 1] == CLOSE_NOTIFY or (newest and plain[at + 1] == USER_CANCELED))

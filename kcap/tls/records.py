@@ -1,7 +1,7 @@
-"""TLS records out of one direction's stream bytes, with the packets that carried them.
+"""Extracts TLS records from one direction's stream bytes, with the packets that carried them.
 
-In: stream bytes in order, and holes. Out: whole records, records of which bytes are missing, and the places at which the record
-boundary was lost. Law: the pieces of a record tile its bytes; behind a hole over a record header a boundary is only proposed:
+In: stream bytes in order, and holes. Out: complete records, records with missing bytes, and the places at which the record
+boundary was lost. Law: the pieces of a record tile its bytes. After a hole over a record header, a boundary is only proposed:
 the caller accepts it (because the record authenticates) or refuses it. Source: RFC 5246 section 6.2.1, RFC 8446 section 5.1.
 """
 
@@ -21,7 +21,7 @@ LENGTH_MAX: Final = (1 << 14) + 2048
 
 
 class RecordPiece(NamedTuple):
-    """Stream bytes that one packet brought: their offsets, and the packet."""
+    """Stream bytes that one packet carried: their offsets, and the packet."""
 
     start: int
     end: int
@@ -39,41 +39,43 @@ class TlsRecord:
     body: bytes
     pieces: list[RecordPiece]
     whole: bool = True
-    """All its bytes were captured."""
+    """Whether all its bytes were captured."""
     proposed: bool = False
-    """Its boundary was found by shape alone."""
+    """Whether its boundary was only found by shape."""
     behind: int = 0
-    """Stream bytes between the last record and this one that could not be read as records."""
+    """Stream bytes between the previous record and this one that could not be read as records."""
     beginning: bytes = b""
-    """Of a record with a hole, the bytes of its body before that."""
+    """For a record with a hole, the bytes of its body before the hole."""
 
 
 class RecordReader:
-    """Cuts one direction into records. Places are stream offsets."""
+    """Splits one direction into records. Positions are stream offsets."""
 
     __slots__ = ("_at", "_base", "_data", "_holes", "_looked", "_pieces", "searching", "skipped", "wanted")
 
     def __init__(self) -> None:
         self.searching = False
-        """The record boundary is not known."""
+        """Whether the record boundary is unknown."""
         self.skipped = 0
-        """Stream bytes passed over since the last record, holes included."""
+        """Stream bytes skipped since the last record, including holes."""
         self.wanted = 0
-        """Before this stream offset no record is complete, so that `next` need not be called."""
+        """Stream offset before which no record is complete, so that `next` need not be called."""
         self._data = bytearray()
         self._base = 0
-        """Of the first byte of `_data`."""
+        """Stream offset of the first byte of `_data`."""
         self._at = 0
-        """Of the next record, or where the search for one goes on."""
+        """Stream offset of the next record, or where the search for one continues."""
         self._looked = 0
-        """How many bytes behind `_at` no record begins at."""
+        """Number of bytes after `_at` at which no record begins."""
         self._pieces: list[RecordPiece] | tuple[()] = ()
         self._holes: list[tuple[int, int]] | tuple[()] = ()
-        """Start and end; `_data` holds zeros there. Lists, as an empty deque takes 600 bytes, and few wait here."""
+        """Start and end of holes; `_data` holds zeros there. It is a list, because an empty deque takes 600 bytes and few holes
+        wait here.
+        """
 
     @property
     def end(self) -> int:
-        """Behind the last byte taken."""
+        """Offset after the last byte taken."""
         return self._base + len(self._data)
 
     @property
@@ -83,12 +85,12 @@ class RecordReader:
 
     @property
     def held_bytes(self) -> int:
-        """Stream bytes from the next record on."""
+        """Number of stream bytes held from the next record on."""
         return self.end - self._at
 
     @property
     def idle(self) -> bool:
-        """Whether the next byte begins a record, and none is held."""
+        """Whether the next byte begins a record, and no bytes are held."""
         return self._at >= self._base + len(self._data) and self.tidy
 
     def feed(
@@ -96,7 +98,7 @@ class RecordReader:
     ) -> None:
         """Takes stream bytes in order; those beyond `data` up to `length` were not captured.
 
-        `first` is the offset of the packet's first byte, where others of its bytes were taken elsewhere.
+        `first` is the offset of the packet's first byte, if earlier bytes of it were taken elsewhere.
         """
         if self._at >= self._base + len(self._data) or self._at - self._base > TLS_READ_BYTES:
             self._room(offset)
@@ -108,7 +110,7 @@ class RecordReader:
 
     @property
     def tidy(self) -> bool:
-        """Whether all that is held is the beginning of a record."""
+        """Whether the held bytes are only the beginning of a record."""
         return not self.searching and not self.skipped and not self._holes
 
     def held(self) -> tuple[int, bytes, list[RecordPiece]]:
@@ -118,7 +120,9 @@ class RecordReader:
         return self._at, bytes(self._data[self._at - self._base :]), list(self._pieces)
 
     def restart(self, offset: int, data: bytes, pieces: list[RecordPiece] | tuple[()]) -> None:
-        """The next record is at this offset; `data` are its bytes so far, and `pieces` their packets, in a list of its own."""
+        """Sets the offset of the next record, its bytes so far in `data`, and their packets in `pieces`, a list that is not
+        shared.
+        """
         self._data[:] = data
         self._base = self._at = offset
         self._pieces = pieces
@@ -129,7 +133,7 @@ class RecordReader:
         self._hole(offset, offset + length)
 
     def _room(self, offset: int) -> None:
-        """Forgets what was read."""
+        """Drops bytes that were read."""
         if self._at >= self.end:
             self._at = max(offset, self._at)
             self._forget()
@@ -138,7 +142,7 @@ class RecordReader:
             self._base = self._at
 
     def _forget(self) -> None:
-        """Drops all bytes: they were read, and connections that rest are many."""
+        """Drops all bytes, which were read. Many connections are idle."""
         self._data.clear()
         self._base = self._at
 
@@ -157,7 +161,7 @@ class RecordReader:
         self._holes.append((start, end))
 
     def next(self, *, final: bool = False) -> TlsRecord | None:
-        """The next record, None while bytes are missing; a proposed one stays until `accept` or `refuse`."""
+        """The next record; None while bytes are missing. A proposed record remains the next one until `accept` or `refuse`."""
         data, start = self._data, self._at - self._base
         if not self.searching and not self._holes and len(data) - start >= HEADER:
             size = HEADER + (data[start + 3] << 8 | data[start + 4])
@@ -198,7 +202,7 @@ class RecordReader:
         return next((hole for hole in self._holes if hole[0] < end and hole[1] > start), None)
 
     def _pass(self, size: int) -> None:
-        """Steps over bytes that belong to no record that can be read."""
+        """Skips bytes that belong to no readable record."""
         self.skipped += size
         self._advance(size)
 
@@ -231,7 +235,7 @@ class RecordReader:
         return TlsRecord(self._at, data[start], version, body, pieces, whole, proposed, self.skipped)
 
     def _simple(self, start: int, size: int) -> TlsRecord:
-        """The record whose `size` bytes stand in `_data[start:]`, in one packet as most are."""
+        """The record whose `size` bytes are in `_data[start:]`, in one packet as in most cases."""
         data, pieces, at = self._data, self._pieces, self._at
         if not pieces or pieces[0].end < at + size:
             return self._taken(size, whole=True)
@@ -251,7 +255,7 @@ class RecordReader:
         return record
 
     def _proposed(self, final: bool) -> TlsRecord | None:
-        """A record that begins where a header could stand, all of whose bytes are there."""
+        """A complete record that begins where a header could be; None if there is none."""
         data = self._data
         while True:
             found = data.find(b"\x03", self._at - self._base + self._looked + 1)
@@ -275,12 +279,12 @@ class RecordReader:
             self._looked = at + 1 - self._at
 
     def accept(self, record: TlsRecord) -> None:
-        """The proposed record is one: reading goes on behind it."""
+        """Accepts the proposed record: reading continues after it."""
         self.searching = False
         self.skipped = 0
         self._looked = 0
         self._advance(HEADER + len(record.body))
 
     def refuse(self) -> None:
-        """The proposed record is none: the search goes on one byte later."""
+        """Refuses the proposed record: the search continues one byte later."""
         self._looked = 1

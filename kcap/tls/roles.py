@@ -1,8 +1,8 @@
-"""Which side of a TLS connection is the client, by what the two say in the open.
+"""Finds the client of a TLS connection from the unencrypted messages of both sides.
 
-In: the contiguous pieces of both streams. Out: the stream that sends the client's messages; None where no message proves it.
-Law: bytes that may be encrypted prove nothing: what is behind a ChangeCipherSpec, and messages that do not fill their record.
-Source: RFC 5246 section 7.4, RFC 8446 section 4.
+In: the contiguous pieces of both streams. Out: the stream that sends the client's messages; None if no message proves it. Law:
+bytes that may be encrypted prove nothing: those after a ChangeCipherSpec, and messages that do not fill their record. Source:
+RFC 5246 section 7.4, RFC 8446 section 4.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ MESSAGE: Final = 4
 
 
 def client_of(streams: Sequence[Sequence[bytes | bytearray]]) -> int | None:
-    """The index of the client's stream."""
+    """The index of the client's stream; None if it is not known."""
     for index, pieces in enumerate(streams):
         for piece in pieces:
             for number in open_messages(piece):
@@ -40,7 +40,7 @@ def client_of(streams: Sequence[Sequence[bytes | bytearray]]) -> int | None:
 
 
 def open_messages(data: bytes | bytearray) -> list[int]:
-    """The types of the handshake messages in the records with which `data` begins, up to those that may be encrypted."""
+    """The types of the handshake messages in the records at the beginning of `data`, up to those that may be encrypted."""
     found: list[int] = []
     at = 0
     while at + HEADER + MESSAGE < len(data):
@@ -56,7 +56,7 @@ def open_messages(data: bytes | bytearray) -> list[int]:
 
 
 def _messages(data: bytes | bytearray, at: int, end: int) -> list[int]:
-    """The types of messages that fill a record; none where they do not, but for a hello that goes on behind it."""
+    """The types of messages that fill a record; none if they do not, except for a hello that continues after it."""
     found = []
     hello = data[at] in (CLIENT_HELLO, SERVER_HELLO) and data[at + 1] == 0 and data[at + MESSAGE] == 3
     while at + MESSAGE <= min(end, len(data)):

@@ -1,7 +1,7 @@
-"""All that is known to decrypt with: key logs, private keys, and what earlier handshakes of the capture left for resumption.
+"""The secrets for decryption: key logs, private keys, and what earlier handshakes of the capture left for resumption.
 
 In: key logs, RSA private keys, finished handshakes. Out: master and traffic secrets of a session. Law: secrets are never
-printed (no field of theirs is in a `repr`), and none leaves this object but to make record keys.
+printed (no field with secrets is in a `repr`), and leave this object only to make record keys.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,18 +25,18 @@ class Secrets:
     growing: list[GrowingKeyLog] = field(default_factory=list, repr=False)
     """Key logs that programs may still write to; `follow` takes their new lines."""
     _masters: dict[bytes, tuple[bytes, bytes]] = field(default_factory=dict, repr=False)
-    """Session id or ticket -> master secret of a session of TLS 1.2 or earlier, random of the ClientHello that gave it."""
+    """Session id or ticket -> master secret of a session of TLS 1.2 or earlier, random of the ClientHello that created it."""
     _loaded: list[Any] | None = field(default=None, repr=False)
 
     def __bool__(self) -> bool:
         return bool(self.keylog) or bool(self.private_keys) or bool(self.growing)
 
     def copy(self) -> "Secrets":
-        """The keys that were given, without what handshakes of another reading left."""
+        """The keys that were given, without what handshakes of another pass left."""
         return Secrets(self.keylog.copy(), list(self.private_keys), [file.copy() for file in self.growing])
 
     def follow(self) -> None:
-        """Takes the lines that were written to the key logs since they were read."""
+        """Takes the lines that were written to the key logs since they were last read."""
         for file in self.growing:
             self.keylog.add_lines(file.new_lines())
 
@@ -54,11 +54,11 @@ class Secrets:
         return bool(self.private_keys) or self.keylog.has_masters
 
     def traffic(self, client_random: bytes) -> dict[str, bytes]:
-        """The traffic secrets of a session of TLS 1.3 by label; empty where the key log has none."""
+        """The traffic secrets of a session of TLS 1.3 by label; empty if the key log has none."""
         return self.keylog.of(client_random)
 
     def variants(self, client_random: bytes) -> Sequence[dict[str, bytes]]:
-        """The secrets of a session with others than `traffic` and `master` give, where key logs have several of a label."""
+        """Sets of secrets of a session that differ from `traffic` and `master`, if key logs have several for a label."""
         return self.keylog.variants(client_random)
 
     def master(self, client: "Hello", server: "Hello | None") -> bytes | None:
@@ -66,9 +66,8 @@ class Secrets:
         return self._found(client, server)[0]
 
     def origin(self, client: "Hello", server: "Hello | None") -> bytes | None:
-        """The random of the ClientHello of the connection whose handshake gave this session its master secret (32 bytes);
-        None where the key log has the secret, this handshake gave it, or nothing did.
-        """
+        """The random (32 bytes) of the ClientHello of the connection whose handshake created this session's master secret; None
+        if the key log has the secret, if this handshake created it, or if it is not known."""
         random = self._found(client, server)[1]
         return random if random != client.random else None
 
@@ -87,10 +86,10 @@ class Secrets:
         return self._masters.get(ticket, (None, None)) if ticket else (None, None)
 
     def remember(self, name: bytes, master: bytes, random: bytes) -> None:
-        """Takes the master secret of a session that may be resumed by session id or ticket, and its ClientHello's random."""
+        """Stores the master secret of a session that may be resumed by session id or ticket, and its ClientHello's random."""
         held = self._masters.get(name)
         if held is not None and held[0] == master:
-            return  # a resumed session, whose origin is the first
+            return  # a resumed session, which has the origin of the first one
         if name and len(self._masters) < limits.TLS_SESSIONS_MAX:
             self._masters[name] = master, random
 

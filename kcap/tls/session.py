@@ -1,12 +1,12 @@
-"""One TLS connection read from the side: handshake, keys, and the plaintext of both directions.
+"""One TLS connection read passively: handshake, keys, and the plaintext of both directions.
 
 In: stream bytes of both directions in order, holes, and `Secrets`. Out: `Plaintext` with the packets that carried its
-ciphertext, `LostPlaintext` where records are missing or do not authenticate, and `facts`. Law: plaintext is that of records
-that authenticate under a known key and their number; the state is a picklable value; no input raises.
+ciphertext, `LostPlaintext` where records are missing or do not authenticate, and `facts`. Law: plaintext comes only from
+records that authenticate under a known key and their number. The state can be pickled, and no input raises.
 
-Keys of a direction stand in a list of epochs, in the order in which TLS uses them (RFC 8446 section 7: early data, handshake,
-application data and its updates; before TLS 1.3 one after each ChangeCipherSpec). A record that does not open under the present
-epoch and number is tried under the next epochs from 0, and behind a loss under the numbers that the lost bytes allow.
+Keys of a direction are in a list of epochs, in the order in which TLS uses them (RFC 8446 section 7: early data, handshake,
+application data and its updates; before TLS 1.3 one after each ChangeCipherSpec). A record that does not open under the current
+epoch and number is tried under the next epochs from number 0, and after a loss under the numbers that the lost bytes allow.
 """
 
 from collections.abc import Sequence
@@ -34,8 +34,8 @@ class TlsSession(InBatches):
     """A TLS connection."""
 
     def __init__(self, secrets: Secrets, turns: Turns | None = None, *, whole: bool = False) -> None:
-        """`turns` takes the records as they look from outside; `whole`: the client's stream is known from its first byte on,
-        so that the server's waits for the ClientHello.
+        """`turns` takes the records as they look without keys. `whole` says that the client's stream is known from its first
+        byte on, so that the server's stream waits for the ClientHello.
         """
         self.secrets = secrets
         self.turns = turns
@@ -50,18 +50,18 @@ class TlsSession(InBatches):
         """Secrets of TLS 1.3 by label."""
         self.master: bytes | None = None
         self.patient = True
-        """Keys that come late were not waited for in vain."""
+        """Whether waiting for keys that come late still makes sense."""
         self.refused = False
-        """Of TLS 1.3: the client's first encrypted record is no Finished but of the length of an alert, so that there was no
-        handshake.
+        """TLS 1.3: whether the client's first encrypted record is not a Finished but has the length of an alert, so that there
+        was no handshake.
         """
         self.early = EarlyData()
         self.transcript = bytearray()
         """Handshake messages before TLS 1.3, for the extended master secret."""
         self.events: list[Event] = []
-        """What came of the stream bytes at hand."""
+        """Events of the current stream bytes."""
 
-    # -- in ---------------------------------------------------------------------------------------------------------
+    # -- input ------------------------------------------------------------------------------------------------------
     def data(self, side: int, offset: int, data: bytes, length: int, time_ns: int, ref: int, position: int) -> list[Event]:
         """Takes stream bytes of one direction in order."""
         return self.read(side) if self.feed(side, offset, data, length, time_ns, ref, position) else []
@@ -69,8 +69,8 @@ class TlsSession(InBatches):
     def feed(
         self, side: int, offset: int, data: bytes, length: int, time_ns: int, ref: int, position: int, first: int | None = None
     ) -> bool:
-        """Takes stream bytes as `data` does; whether `read` has to be called, because a record may be complete. `first` is as
-        in `RecordReader.feed`.
+        """Takes stream bytes as `data` does. Returns whether `read` has to be called because a record may be complete. `first`
+        is that of `RecordReader.feed`.
         """
         direction = self.sides[side]
         direction.budget += limits.TLS_TRIAL_FACTOR * length
@@ -78,7 +78,7 @@ class TlsSession(InBatches):
         return offset + length >= direction.reader.wanted
 
     def read(self, side: int) -> list[Event]:
-        """What the stream bytes of a direction give that `feed` took."""
+        """Returns the events of the stream bytes of a direction that `feed` took."""
         self._read(side, final=False)
         events, self.events = self.events, []
         return events
@@ -90,7 +90,7 @@ class TlsSession(InBatches):
         return self.read(side)
 
     def finish(self, time_ns: int = 0) -> list[Event]:
-        """No more bytes will come; `time_ns` is that of what is lost behind the last record."""
+        """No more bytes will come. `time_ns` is the time of what is lost after the last record."""
         holes = [not side.reader.tidy for side in self.sides]
         for side in (CLIENT, SERVER):
             self._read(side, final=True)
@@ -140,8 +140,8 @@ class TlsSession(InBatches):
             self._read(SERVER, final=final)
 
     def _hello_may_come(self) -> bool:
-        """Whether the ClientHello is missing and may still come: all that is there of the client is its beginning. What the
-        server sends refers to it, and stands before it in captures whose directions were put in order separately.
+        """Whether the ClientHello is missing and may still come, because only the beginning of the client's stream is there.
+        The server's messages refer to it, but precede it in captures whose directions were ordered separately.
         """
         reader, begun = self.sides[CLIENT].reader, self.sides[CLIENT].handshake
         if not self.whole or self.client is not None or self.sides[SERVER].reader.held_bytes > limits.TLS_HELLO_BYTES:
@@ -149,7 +149,9 @@ class TlsSession(InBatches):
         return reader.tidy and (reader.next_offset == 0 or bool(begun))
 
     def _look(self, side: int, record: TlsRecord, turns: Turns) -> None:
-        """Gives a record of application data to `turns`; early data of TLS 1.3 comes before the ServerHello and is left out."""
+        """Passes a record of application data to `turns`. Early data of TLS 1.3 comes before the ServerHello and is left
+        out.
+        """
         if record.content_type != APPLICATION or not record.pieces:
             return
         if self.client is not None and self.server is None and not self.sides[SERVER].sealed:
@@ -158,7 +160,7 @@ class TlsSession(InBatches):
         turns.record(Seen(side, pieces[0].time_ns, pieces[-1].time_ns, len(record.body), record.whole))
 
     def _behind(self, side: int, record: TlsRecord) -> None:
-        """Bytes before a record that were no records."""
+        """Handles bytes before a record that were not records."""
         direction = self.sides[side]
         direction.lost_bytes += record.behind
         direction.missing += record.behind
@@ -167,7 +169,7 @@ class TlsSession(InBatches):
 
     # -- records ----------------------------------------------------------------------------------------------------
     def _proposed(self, side: int, record: TlsRecord) -> bool:
-        """Takes a record whose boundary was found by its shape; False where nothing proves it."""
+        """Takes a record whose boundary was found by its shape; False if nothing proves it."""
         direction = self.sides[side]
         lost, lost_bytes, missing = direction.lost, direction.lost_bytes, direction.missing
         direction.lost = True
@@ -228,7 +230,7 @@ class TlsSession(InBatches):
         self._sealed(side, record)
 
     def _cut_handshake(self, side: int, record: TlsRecord) -> None:
-        """Takes the handshake messages that stand before a hole; of a ClientHello what keys are looked up by."""
+        """Takes the handshake messages before a hole; of a ClientHello, the fields by which keys are looked up."""
         direction = self.sides[side]
         direction.handshake += record.beginning
         for number, body, whole in messages.messages(direction.handshake):
@@ -264,7 +266,7 @@ class TlsSession(InBatches):
         self._unopened(side, record)
 
     def _unopened(self, side: int, record: TlsRecord) -> None:
-        """A record that no key opens."""
+        """Takes a record that no key opens."""
         direction = self.sides[side]
         direction.lost_bytes += HEADER + len(record.body)
         direction.lost_records += 1
@@ -281,11 +283,11 @@ class TlsSession(InBatches):
         return waiting
 
     def _release(self) -> None:
-        """Takes records that waited for keys, which are there by now, of both sides in the order of their packets."""
+        """Takes the records of both sides that waited for keys which are known now, in the order of their packets."""
         both: list[tuple[int, int, TlsRecord]] = []
         for side in (CLIENT, SERVER):
             if self.sides[side].epochs or self._late_keys(side):
-                newest = 0  # a record behind a packet that came late was not there before that one
+                newest = 0  # a record after a late packet was not available before that packet
                 for record in self._released(side):
                     newest = max(newest, record.pieces[-1].ref if record.pieces else 0)
                     both.append((newest, side, record))
@@ -293,7 +295,7 @@ class TlsSession(InBatches):
             self._sealed(side, record)
 
     def _waits_for_other(self, side: int) -> bool:
-        """Whether the other side has earlier records whose keys may still come: requests stay ahead of their responses."""
+        """Whether the other side has earlier records whose keys may still come. This keeps requests before their responses."""
         other = self.sides[1 - side]
         if not self.patient or not other.waiting or not self.secrets.growing or not self._lacks_keys(other):
             return False
@@ -303,18 +305,20 @@ class TlsSession(InBatches):
         return self.patient
 
     def _lacks_keys(self, direction: Direction) -> bool:
-        """Whether keys may come that open the next records: there are none, or those of the handshake alone."""
+        """Whether keys that open the next records may still come: there are none, or only those of the handshake."""
         epochs = direction.epochs
         return not epochs or (self.version == TLS13 and bool(self.secrets.growing) and not is_last(epochs[-1]))
 
     def _late_keys(self, side: int) -> bool:
-        """Takes keys of a connection whose hellos are known that the key log did not have before; whether there are any."""
+        """Takes keys that the key log did not have before, of a connection whose hellos are known. Returns whether there are
+        any.
+        """
         direction, suite, client = self.sides[side], self.suite, self.client
         if client is None or suite is None or not self._lacks_keys(direction):
             return False
         if self.version != TLS13:
             return direction.sealed and self._keys12(side)
-        self.traffic = self.traffic | self.secrets.traffic(client.random)  # of which some may have come since
+        self.traffic = self.traffic | self.secrets.traffic(client.random)  # some may have been added since
         known = {epoch.label for epoch in direction.epochs}
         more = [epoch for epoch in epochs13(side, suite, self.traffic) if epoch.label not in known]
         direction.epochs += more
@@ -322,7 +326,7 @@ class TlsSession(InBatches):
 
     # -- keys -------------------------------------------------------------------------------------------------------
     def _change_keys(self, side: int) -> None:
-        """A ChangeCipherSpec before TLS 1.3: the next record of this direction is the first under new keys."""
+        """Takes a ChangeCipherSpec before TLS 1.3: the next record of this direction is the first one under new keys."""
         direction = self.sides[side]
         direction.sealed = True
         direction.handshake.clear()
@@ -331,12 +335,12 @@ class TlsSession(InBatches):
             direction.settle()
 
     def _keys12(self, side: int) -> bool:
-        """Keys before TLS 1.3 for the records behind a ChangeCipherSpec; False where they are not known."""
+        """Makes keys before TLS 1.3 for the records after a ChangeCipherSpec; False if they are not known."""
         direction, suite, client, server = self.sides[side], self.suite, self.client, self.server
         if suite is None or client is None or server is None or suite.cipher is None:
             return False
         if any(one is used for one, used in zip((client, server), direction.hellos)):
-            return False  # a handshake is repeated, and a hello of it is in a packet that comes later
+            return False  # a handshake is repeated, and one of its hellos is in a packet that comes later
         self.master = self.master or self.secrets.master(client, server)
         if self.master is None:
             return False
@@ -407,7 +411,7 @@ class TlsSession(InBatches):
         if number == messages.SERVER_HELLO and side == SERVER:
             hello = messages.read_server_hello(body)
             if hello is not None and hello.is_retry:
-                self.version = hello.version  # a ChangeCipherSpec behind it changes nothing (RFC 8446 section 5)
+                self.version = hello.version  # a ChangeCipherSpec after it changes nothing (RFC 8446 section 5)
                 self.events += self.early.decided(False)
             elif hello is not None:
                 self._server_hello(hello)
@@ -423,14 +427,14 @@ class TlsSession(InBatches):
                 self.secrets.remember(body[6:], master, self.client.random)
 
     def _message13(self, side: int, number: int, body: bytes, time_ns: int) -> None:
-        """Takes one handshake message of TLS 1.3 that is no hello."""
+        """Takes one handshake message of TLS 1.3 other than a hello."""
         if number in messages.CERTIFICATES:
             self.facts.certifies(side, messages.sender_of(number, body, tls13=True))
         elif number == messages.FINISHED:
             self.facts.ready_ns = time_ns
             self._next_epoch(side, "TRAFFIC_SECRET_0")
             if side == CLIENT:
-                self.events += self.early.decided(False)  # an EndOfEarlyData would stand before it
+                self.events += self.early.decided(False)  # an EndOfEarlyData would come before it
         elif number == messages.ENCRYPTED_EXTENSIONS and side == SERVER:
             self.facts.alpn, takes_early_data = messages.read_encrypted_extensions(body)
             self.events += self.early.decided(takes_early_data)
@@ -460,7 +464,7 @@ class TlsSession(InBatches):
 
     def _client_hello(self, hello: Hello, time_ns: int) -> None:
         if self.client is None:
-            again = self.version == TLS13 or messages.COOKIE in hello.extensions  # behind a HelloRetryRequest
+            again = self.version == TLS13 or messages.COOKIE in hello.extensions  # after a HelloRetryRequest
             self.facts.begin(hello, time_ns, first=not again and not self.sides[CLIENT].lost)
         self.facts.names(hello.random)
         self.client, self.master = hello, None
@@ -494,7 +498,9 @@ class TlsSession(InBatches):
             facts.resumed = bool(hello.session_id) and hello.session_id == self.client.session_id
 
     def _key_exchange(self, body: bytes) -> None:
-        """The RSA key exchange of a ClientKeyExchange (RFC 5246 section 7.4.7.1), where the premaster secret can be known."""
+        """Takes the RSA key exchange of a ClientKeyExchange (RFC 5246 section 7.4.7.1), if the premaster secret can be
+        known.
+        """
         suite, client, server = self.suite, self.client, self.server
         if suite is None or client is None or server is None or suite.key_exchange != "RSA" or self.master is not None:
             return

@@ -1,7 +1,8 @@
-"""Handshakes of TLS 1.3 as nearly all connections have them, read without the objects of a session, which takes twice the time.
+"""Simple TLS 1.3 handshakes, which nearly all connections have, read without the objects of a session, in half the time.
 
-In: the records of many handshakes in good order. Out: both sides behind each, and what was read, of which a session is made
-when something needs one. Law: that session is as if it had read the records itself; what is not simple is left to one.
+In: the records of many well-ordered handshakes. Out: the state of both sides after each, and what was read, from which a
+session is made if one is needed. Law: that session is as if it had read the records itself; anything that is not simple is left
+to a session.
 """
 
 from functools import cache
@@ -25,26 +26,28 @@ from kcap.tls.suites import Suite, suite_of
 from kcap.tls.turns import Hidden
 
 SECRETS: Final = tuple(labels[which] for which in (-2, -1) for labels in LABELS)
-"""The labels of the secrets of client and server for the handshake, then for data."""
+"""The labels of the secrets of client and server for the handshake, then for application data."""
 RANDOM: Final = slice(HEADER + 6, HEADER + 38)
-"""Place of the random in the record of a hello."""
+"""Position of the random in the record of a hello."""
 MESSAGE: Final = Struct(f"={at.MESSAGE_WIDTH}q")
-"""A message as `flight_kernels` describes it."""
+"""Layout of a message in `flight_kernels`."""
 
 
 class FlightContents(NamedTuple):
-    """The messages of a handshake. Connections come by the ten thousand, and the collector goes through every list."""
+    """The messages of a handshake. It holds no lists, because the garbage collector traverses each one, and there are tens of
+    thousands of connections.
+    """
 
     kept: bytes
-    """Those that a session has a use for, one behind the other."""
+    """The messages that a session needs, concatenated."""
     rows: bytes
-    """What is known of each, packed as `MESSAGE`."""
+    """The description of each, packed as `MESSAGE`."""
     chains: tuple[bytes, ...]
-    """Those with certificates."""
+    """The messages with certificates."""
 
 
 class SimpleSide:
-    """One side behind a handshake, as long as its records come in good order: what its `Direction` is made of."""
+    """One side after a handshake, as long as its records are well-ordered: the values from which its `Direction` is made."""
 
     __slots__ = ("_finished_ns", "_label", "_secret", "_suite", "budget", "held", "number", "packed")
 
@@ -53,19 +56,19 @@ class SimpleSide:
     def __init__(
         self, label: str, secret: bytes, packed: bytes, suite: Suite, finished_ns: int, offset: int, budget: int
     ) -> None:
-        """`offset`: where its handshake ends; `budget`: as `Direction` has it there."""
+        """`offset`: where its handshake ends; `budget`: that of a `Direction` at this point."""
         self._label, self._secret, self._suite, self._finished_ns = label, secret, suite, finished_ns
         self.packed = packed
         """As `RecordOpener.packed`."""
         self.held: tuple[int, bytes, list[RecordPiece] | tuple[()]] = (offset, b"", ())
         """As `RecordReader.held`."""
         self.number = 0
-        """Of the next record."""
+        """Number of the next record."""
         self.budget = budget
 
     @property
     def opener(self) -> RecordOpener:
-        """What opens its records, one at a time."""
+        """Opens its records, one at a time."""
         return RecordOpener.unpacked(self.packed, self._suite)
 
     def passed(self, records: int, size: int) -> None:
@@ -93,25 +96,25 @@ class SimpleHandshake(NamedTuple):
     secrets: Secrets
     sides: tuple[SimpleSide, SimpleSide]
     read: list[int]
-    """Stream offsets of client and server behind its records."""
+    """Stream offsets of client and server after its records."""
     opened: int
-    """Encrypted records among these."""
+    """Number of encrypted records among these."""
     contents: FlightContents
 
     @property
     def decrypted(self) -> int:
-        """Records that were opened by now."""
+        """Number of records that have been opened."""
         return self.opened + self.sides[0].number + self.sides[1].number
 
     def session(self) -> TlsSession:
-        """The session, as it is by now."""
+        """The session in its current state."""
         session = replayed(self.contents, self.decrypted, self.secrets)
         session.sides = self.sides[0].direction(), self.sides[1].direction()
         return session
 
 
 def replayed(contents: FlightContents, decrypted: int, secrets: Secrets) -> TlsSession:
-    """A session that took these messages; without secrets it knows the same of the connection."""
+    """A session that took these messages. Without secrets, it knows the same of the connection."""
     session, top, chains = TlsSession(secrets, whole=True), 0, iter(contents.chains)
     for side, kept, size, time_ns in MESSAGE.iter_unpack(contents.rows):
         message = next(chains) if kept < 0 else contents.kept[top : top + kept]
@@ -122,9 +125,9 @@ def replayed(contents: FlightContents, decrypted: int, secrets: Secrets) -> TlsS
 
 
 def simple_handshakes(secrets: Secrets, suites: Any, data: bytes, records: Any, cuts: Any) -> list[SimpleHandshake | None]:
-    """Reads the handshakes that the first records of connections are, which stand between `cuts`, from hellos that agreed on
-    the suite of this number (as `hello_kernels` has it) up to the Finished of both sides. None for one that is not simple: its
-    secrets are not known, it goes on behind the records, holds a part of a message, or data before its end.
+    """Reads the handshakes in the first records of connections, which are between `cuts`: from hellos that agreed on the suite
+    with this number (as in `hello_kernels`) up to the Finished of both sides. None for one that is not simple: its secrets are
+    not known, it continues after the records, or it holds a part of a message or data before its end.
     """
     simple: list[SimpleHandshake | None] = [None] * len(suites)
     chosen: list[int] = []
@@ -176,13 +179,15 @@ def simple_handshakes(secrets: Secrets, suites: Any, data: bytes, records: Any, 
 
 
 def _room(handshakes: int, wire: int, plain: int) -> tuple[Any, Any, Any]:
-    """Arrays for what `read_flights` keeps of so many handshakes and bytes."""
+    """Arrays for what `read_flights` stores of so many handshakes and bytes."""
     most = at.HELLOS * handshakes + plain // MESSAGE_HEADER
     return np.empty(wire + plain, np.uint8), np.empty((most, at.MESSAGE_WIDTH), np.int64), np.empty((most, 2), np.int64)
 
 
 def _keys(of_suites: dict[int, list[int]], given: list[bytes]) -> tuple[Any, list[Suite]]:
-    """The keys of handshakes, four rows each, and their suites; `of_suites`: places of each, `given`: four secrets each."""
+    """The keys of handshakes, four rows each, and their suites. `of_suites` has the indexes of each suite's handshakes, `given`
+    four secrets for each.
+    """
     keys = np.empty((len(given) // 4, 4, KEYS_WIDTH), np.uint8)
     found = np.empty(len(keys), object)
     for number, places in of_suites.items():
@@ -195,7 +200,9 @@ def _keys(of_suites: dict[int, list[int]], given: list[bytes]) -> tuple[Any, lis
 def _simple(
     secrets: Secrets, suite: Suite, then: list[bytes], packed: bytes, found: list[int], contents: FlightContents
 ) -> SimpleHandshake:
-    """A handshake that `read_flights` found; `then`: the secrets of client and server for data, `packed` their keys."""
+    """Makes a handshake that `read_flights` found. `then`: the secrets of client and server for application data; `packed`:
+    their keys.
+    """
     sides = []
     for side, label in enumerate(SECRETS[2:]):
         offset, records, spent, finished_ns = found[side::2]
@@ -208,7 +215,7 @@ def _simple(
 
 @cache
 def _agreed(number: int) -> tuple[Suite, list[int]] | None:
-    """A suite, and the lengths of records with a Finished and with an alert; None where it cannot be opened."""
+    """A suite, and the lengths of records with a Finished and with an alert; None if its records cannot be opened."""
     suite = suite_of(number)
     if suite.cipher is None or not opens13(suite):
         return None

@@ -1,7 +1,7 @@
-"""Cipher suites by number: name, key exchange, cipher and hash, read from the names of the IANA registry.
+"""Cipher suites by number: name, key exchange, cipher and hash, derived from the names of the IANA registry.
 
-In: the number of a suite in a ServerHello. Out: a `Suite`, with `cipher` None where its records cannot be opened here.
-Source: IANA "TLS Cipher Suites" registry; RFC 5246 section 6.3 and RFC 8446 section 5.3 for the lengths.
+In: the number of a suite in a ServerHello. Out: a `Suite`, whose `cipher` is None if its records cannot be opened here. Source:
+IANA "TLS Cipher Suites" registry; RFC 5246 section 6.3 and RFC 8446 section 5.3 for the lengths.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class RecordCipher:
-    """How records of a suite are protected. Lengths are bytes."""
+    """How records of a suite are protected. Lengths are in bytes."""
 
     kind: str
     """`gcm`, `ccm`, `ccm8`, `chacha`, `cbc` or `null`."""
@@ -28,9 +28,9 @@ class Suite:
     number: int
     name: str
     key_exchange: str
-    """As in the name (`ECDHE_RSA`); empty for the suites of TLS 1.3, which leave it to the handshake."""
+    """As in the name (`ECDHE_RSA`); empty for the suites of TLS 1.3, which do not determine it."""
     hash: str
-    """Of the PRF or HKDF."""
+    """Hash of the PRF or HKDF."""
     cipher: RecordCipher | None
 
     @property
@@ -58,7 +58,7 @@ HASHES: Final = {"MD5": "md5", "SHA": "sha1", "SHA256": "sha256", "SHA384": "sha
 @cache
 def names() -> dict[int, str]:
     """Every registered suite by number, with its IANA name."""
-    from importlib.resources import files  # takes longer to import than this table to read
+    from importlib.resources import files  # importing it takes longer than reading this table
 
     text = files("kcap.tls").joinpath("suites.txt").read_text(encoding="ascii")
     return {int(number, 16): f"TLS_{name}" for number, name in (line.split() for line in text.splitlines())}
@@ -66,13 +66,13 @@ def names() -> dict[int, str]:
 
 @cache
 def suite_of(number: int) -> Suite:
-    """The suite of a number; one without a cipher where nothing is known of it, or where its cipher is not available."""
+    """The suite with a number; one without a cipher if the number is unknown or its cipher is not available."""
     name = names().get(number, f"0x{number:04X}")
     exchange, separator, rest = name.removeprefix("TLS_").partition("_WITH_")
     if not separator:
         exchange, rest = "", exchange
     cipher_name, _, hash_name = rest.rpartition("_")
-    if hash_name not in HASHES:  # CCM names no hash: TLS 1.2's default is meant (RFC 6655 section 3)
+    if hash_name not in HASHES:  # CCM suites name no hash: TLS 1.2's default applies (RFC 6655 section 3)
         cipher_name, hash_name = rest, "SHA256"
     known = HASHES[hash_name]
     prf = known if known == "sha384" else "sha256"
@@ -87,7 +87,7 @@ def suite_of(number: int) -> Suite:
 
 
 def version_name(number: int) -> str:
-    """A protocol version as people write it: 0x0303 is `TLS 1.2`."""
+    """A protocol version as text: 0x0303 is `TLS 1.2`."""
     return VERSIONS.get(number) or f"0x{number:04X}"
 
 

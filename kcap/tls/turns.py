@@ -1,12 +1,14 @@
 """Request-response pairs of an encrypted connection, inferred from the sizes, directions and times of its records.
 
-In: records of both sides in the order in which they were read, as anybody sees them: content type, length, packets. Out: turns,
-each a run of client records and the run of server records behind it. Law: keys change nothing, as long as no record boundary is
-lost. A turn is an inference: requests that overlap on the wire (pipelining) are one turn. Handshakes and alerts are left out:
-before TLS 1.3 they have content types of their own. TLS 1.3 hides these, so that lengths and places decide (RFC 8446 sections
-4.4.4, 4.6, 6): the client's handshake ends with a record of the length of a Finished; what the server sends before a request is
-its handshake or a session ticket, also ahead of its first response; records of the length of an alert or KeyUpdate are such, an
-alert with padding only at the end of the connection.
+In: records of both sides in the order in which they were read, as visible without keys: content type, length, packets. Out:
+turns, each a run of client records and the run of server records after it. Law: the result does not depend on keys, as long as
+no record boundary is lost.
+
+A turn is an inference: requests that overlap on the wire (pipelining) are one turn. Handshakes and alerts are left out. Before
+TLS 1.3 they have separate content types. TLS 1.3 hides these, so that lengths and positions decide (RFC 8446 sections 4.4.4,
+4.6, 6). The client's handshake ends with a record of the length of a Finished. What the server sends before a request is its
+handshake or a session ticket; a ticket may also precede its first response. Records of the length of an alert or KeyUpdate
+count as such, but an alert with padding only at the end of the connection.
 """
 
 from array import array
@@ -23,29 +25,29 @@ FIELDS: Final = (
     "request_first_ns", "request_last_ns", "request_bytes", "request_records",
     "response_first_ns", "response_last_ns", "response_bytes", "response_records", "gap",
 )  # fmt: skip
-"""Numbers of a turn, in the order of `Turns.done`; times of a response are 0 where `response_records` is."""
+"""Fields of a turn, in the order of `Turns.done`. Times of a response are 0 if `response_records` is."""
 SIDE_FIELDS: Final = 4
 GAP: Final = FIELDS.index("gap")
 JAVA_PADDING: Final = 16
 ALERTS_AT_END: Final = 2
-"""Each side may send one."""
+"""Number of alerts at the end: each side may send one."""
 FULL_RECORD: Final = 1 << 14
 FIRST_RECORDS: Final = 8
-"""Records of a server that are looked at for session tickets."""
+"""Number of a server's first records that are examined for session tickets."""
 FLIGHT_RECORDS: Final = 64
-"""Records that the client's last flight may have: a certificate chain of 1 MiB."""
+"""Number of records that the client's last flight may have: a certificate chain of 1 MiB."""
 
 
 class Seen(NamedTuple):
-    """One record of application data, from outside."""
+    """One record of application data, as visible without keys."""
 
     side: int
     first_ns: int
     last_ns: int
     length: int
-    """Bytes behind the record header."""
+    """Bytes after the record header."""
     whole: bool
-    """All its bytes were captured."""
+    """Whether all its bytes were captured."""
 
 
 class Turns:
@@ -55,30 +57,32 @@ class Turns:
 
     def __init__(self) -> None:
         self.done: array[int] = array("q")
-        """`FIELDS` of each turn, one turn behind the other."""
+        """`FIELDS` of each turn, concatenated."""
         self.dropped = 0
-        """Turns beyond the limit."""
+        """Number of turns beyond the limit."""
         self._open: list[int] | None = None
         self._hidden: Hidden | None = Hidden.unknown()
-        """Of TLS 1.3, or where the version is not known."""
+        """Hidden lengths of TLS 1.3, also if the version is not known."""
         self._waits_for: frozenset[int] | None = None
-        """Lengths of the Finished that ends the client's handshake, until it came."""
+        """Lengths of the Finished that ends the client's handshake; None after it came."""
         self._first: list[Seen] | None = None
-        """Of TLS 1.3: what the server sent behind the first request, where that may begin with session tickets."""
+        """TLS 1.3: what the server sent after the first request, if that may begin with session tickets."""
         self._alerts: list[Seen] = []
-        """The newest records, where these have the length of an alert with padding."""
+        """The newest records, if they have the length of an alert with padding."""
         self._flight: list[Seen] = []
         """Records of the client's last flight, while its end is not known."""
         self._gap = False
-        """Bytes are missing since the last turn began."""
+        """Whether bytes are missing since the last turn began."""
         self._lost = [False, False]
-        """The record boundary of a side is not known."""
+        """Whether the record boundary of each side is unknown."""
 
     def __len__(self) -> int:
         return len(self.done) // len(FIELDS)
 
     def server_hello(self, suite: "Suite", *, tls13: bool) -> None:
-        """A ServerHello; behind one of TLS 1.3 follows encrypted handshake, in records that look like application data."""
+        """Takes a ServerHello. After one of TLS 1.3, the encrypted handshake follows, in records that look like application
+        data.
+        """
         self._hidden = Hidden.of(suite) if tls13 else None
         self._waits_for = self._hidden.finished if self._hidden is not None else None
 
@@ -101,7 +105,7 @@ class Turns:
             self._after_handshake(seen)
 
     def _after_handshake(self, seen: Seen) -> None:
-        """Takes a record behind the handshake, but for what TLS 1.3 hides among the data."""
+        """Takes a record after the handshake, unless it is one that TLS 1.3 hides among the data."""
         hidden = self._hidden
         if hidden is None:
             self._application(seen)
@@ -116,7 +120,7 @@ class Turns:
             self._application(seen)
 
     def gap(self, side: int) -> None:
-        """Bytes of a side are missing; those of the server may be of the turn before a request that was seen already."""
+        """Bytes of a side are missing. Those of the server may belong to the turn before a request that was seen already."""
         self._gap = True
         turn = self._open
         if turn is not None:
@@ -135,7 +139,7 @@ class Turns:
         self._close()
 
     def _end_flight(self) -> None:
-        """No Finished was recognised: the first record is taken for the whole flight (messages of one record, or padding)."""
+        """No Finished was recognised: the first record counts as the whole flight (messages in one record, or padding)."""
         flight, self._flight, self._waits_for = self._flight, [], None
         for seen in flight[1:]:
             self._after_handshake(seen)
@@ -157,7 +161,7 @@ class Turns:
             self._add(turn, seen)
 
     def _place_first(self, turn: list[int]) -> None:
-        """Adds what the server sent behind the first request, but for session tickets ahead of it."""
+        """Adds what the server sent after the first request, except for session tickets before its response."""
         first, self._first = self._first or [], None
         if first:
             turn[SIDE_FIELDS + 3] = 0
@@ -185,23 +189,23 @@ class Turns:
 
 
 class Hidden(NamedTuple):
-    """Lengths of records of TLS 1.3 that are no application data; Java's TLS pads these by 16 bytes."""
+    """Lengths of records of TLS 1.3 that are not application data. Java's TLS pads these by 16 bytes."""
 
     finished: frozenset[int]
     never_data: frozenset[int]
     """Alerts and KeyUpdates: plaintext of 2 and 5 bytes, which no message of Kafka has."""
     padded_alert: frozenset[int]
     handshake_alert: frozenset[int]
-    """Alerts in a client's last flight, also with padding: no message that stands there is as short."""
+    """Alerts in a client's last flight, also with padding: no other message at that point is as short."""
 
     @classmethod
     def of(cls, suite: "Suite") -> "Hidden":
-        """Of a cipher suite."""
+        """The lengths for a cipher suite."""
         return cls._of("" if suite.cipher is None else suite.cipher.kind, suite.hash_bytes)
 
     @classmethod
     def unknown(cls) -> "Hidden":
-        """Of a connection whose ServerHello was not seen."""
+        """The lengths for a connection whose ServerHello was not seen."""
         return cls._of("", 32)
 
     @classmethod
@@ -218,7 +222,9 @@ class Hidden(NamedTuple):
 
 
 def tickets(first: list[Seen]) -> int:
-    """How many of the first records of a server are session tickets: one message or two of the same length, never all."""
+    """Number of session tickets among the first records of a server: one message, or two of the same length, but never all
+    records.
+    """
     count = 0
     while count < len(first) and first[count].length >= FULL_RECORD:
         count += 1

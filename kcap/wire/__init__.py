@@ -1,1 +1,1 @@
-"""From bytes to values: cursor, varints, text, checksums, codecs."""
+"""Reads values from bytes: cursor, varints, text, checksums, codecs."""

@@ -16,7 +16,7 @@ def crc32(data: Buffer) -> int:
 
 @functools.cache
 def crc32c_table() -> list[int]:
-    """What each byte makes of a CRC-32C (RFC 3720 appendix B.4, reflected)."""
+    """The table of a reflected CRC-32C, one entry per byte value (RFC 3720 appendix B.4)."""
     table = []
     for value in range(256):
         for _ in range(8):
@@ -34,9 +34,10 @@ def _crc32c_plain(data: Buffer) -> int:
 
 @functools.cache
 def _crc32c() -> Callable[[Buffer], int]:
-    """The library's function, which takes the processor's instruction; 3,000 times slower without it.
+    """The library's function, which uses the processor's instruction; without the library, a function that is 3,000 times
+    slower.
 
-    Its compiled part is loaded by itself where it can be: the package reads its own version, which takes 0.01 s.
+    The library's compiled part is loaded directly if possible, because the package reads its own version, which takes 0.01 s.
     """
     package = find_spec("crc32c")
     if package is None:
@@ -58,5 +59,5 @@ def crc32c(data: Buffer) -> int:
 
 
 def has_fast_crc32c() -> bool:
-    """Whether the library is there."""
+    """Whether the library is installed."""
     return _crc32c() is not _crc32c_plain

@@ -1,7 +1,7 @@
-"""Decompression of record batches: a codec number and bytes in, plain bytes and a verdict out.
+"""Decompression of record batches: a codec number and bytes in, plain bytes and a fault out.
 
-Each library is imported when its codec is first met. Law: no input raises, and no more than `limit` bytes (and a block of the
-codec beyond it) are ever held; what was inflated before a fault or the limit is kept.
+Each library is imported when its codec is first needed. Law: no input raises, and at most `limit` bytes (and one block of the
+codec beyond it) are held at any time. Bytes decompressed before a fault or the limit are retained.
 """
 
 import zlib
@@ -18,24 +18,24 @@ CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 _XERIAL = b"\x82SNAPPY\x00"
 _XERIAL_HEADER = 16
 _CHUNK = 1 << 20
-"""Inflated bytes taken at a time, where a library can stop: what a bomb may cost beyond the limit."""
+"""Decompressed bytes taken at a time, if a library can stop. This is what a decompression bomb may cost beyond the limit."""
 _IDLE: Final[list[Any]] = []
-"""Decompressors of zstd that no thread uses: to make one takes twice the time of a small batch."""
+"""zstd decompressors that no thread uses. Making one takes twice the time of a small batch."""
 _GZIP_INPUT_LEAST, _GZIP_INPUT = 1 << 8, 1 << 16
-"""Compressed bytes given to zlib at once: at the start of a member, and doubled up to the second number."""
+"""Compressed bytes given to zlib at once: at the start of a member, and the bound up to which the number is doubled."""
 
 
 @dataclass(frozen=True, slots=True)
 class Inflated:
-    """What came out of a compressed blob."""
+    """The result of decompressing a blob."""
 
     data: bytes | bytearray
     fault: str | None = None
-    """Why there may be more than `data`: damaged input, the limit, a missing library; None when all of it is here."""
+    """Why there may be more than `data`: damaged input, the limit, a missing library; None if it is complete."""
 
 
 class InflateError(Exception):
-    """Decompression stopped; carries what came out before."""
+    """Decompression stopped; holds the bytes decompressed before."""
 
     def __init__(self, reason: str, data: bytes | bytearray = b"") -> None:
         super().__init__(reason)
@@ -48,7 +48,7 @@ def codec_name(codec: int) -> str:
 
 
 def _take(out: bytearray, piece: bytes | bytearray, limit: int, codec: str) -> None:
-    """Adds a piece; a fault where it goes over the limit."""
+    """Appends a piece; raises a fault if the limit is exceeded."""
     if len(out) + len(piece) > limit:
         out += piece[: limit - len(out)]
         raise InflateError(f"{codec}: more than {limit} bytes", out)
@@ -61,7 +61,7 @@ def _gzip(data: bytes, limit: int) -> bytearray:
         member, size = zlib.decompressobj(31), _GZIP_INPUT_LEAST
         try:
             while not member.eof:
-                # A call copies what it leaves of its input: that is to be little, for a blob may have a member every 20 bytes.
+                # A call copies the rest of its input. That has to be little, because a blob may have a member every 20 bytes.
                 given = view[at : at + size]
                 piece = member.decompress(given, _CHUNK)
                 at += len(given) - len(member.unconsumed_tail) - len(member.unused_data)
@@ -89,8 +89,8 @@ def _snappy_block(data: bytes, limit: int) -> bytes:
 
 
 def _snappy(data: bytes, limit: int) -> bytes | bytearray:
-    """The xerial stream that the Java client writes (8 magic bytes, version, compatible version, then int32 length and a raw
-    block, repeated), or one raw block as some clients do (SnappyInputStream accepts both)."""
+    """Decompresses the xerial stream that the Java client writes (8 magic bytes, version, compatible version, then int32 length
+    and a raw block, repeated), or one raw block, as some clients write (SnappyInputStream accepts both)."""
     if not data.startswith(_XERIAL):
         return _snappy_block(data, limit)
     out, at = bytearray(), _XERIAL_HEADER
@@ -122,7 +122,7 @@ def _lz4(data: bytes, limit: int) -> bytearray:
             _take(out, piece, limit, "lz4")
     except InflateError:
         raise
-    except Exception as error:  # Lz4Error, LZ4BlockError and what the library says of sizes
+    except Exception as error:  # Lz4Error, LZ4BlockError, and the library's errors about sizes
         raise InflateError(f"lz4: {error}", out) from error
     return out
 
@@ -152,7 +152,7 @@ _INFLATE: Final[dict[int, Callable[[bytes, int], bytes | bytearray]]] = {1: _gzi
 
 
 def inflate(codec: int, data: bytes | bytearray | memoryview, limit: int) -> Inflated:
-    """The plain bytes of a batch's compressed part, `limit` bytes of them at most."""
+    """The plain bytes of a batch's compressed part, at most `limit` of them."""
     if codec == 0:
         return Inflated(bytes(data))
     inflater = _INFLATE.get(codec)

@@ -1,6 +1,7 @@
-"""A position in a buffer with the readers of Kafka's primitive types (protocol guide, "Protocol Primitive Types").
+"""A position in a buffer, with the readers of Kafka's primitive types (protocol guide, "Protocol Primitive Types").
 
-Law: no reader looks at or behind `end`; one that cannot go on raises `DamageError`, which names the byte where its value began.
+Law: no reader reads at or after `end`. A reader that cannot go on raises `DamageError`, which names the byte where its value
+began.
 """
 
 from struct import Struct
@@ -11,14 +12,14 @@ from kcap.wire.text import decode_text
 from kcap.wire.varints import DamageError, read_uvarint, short_of
 
 STRING_BYTES_MAX = 0x7FFF
-"""Kafka refuses longer strings, the compact ones too (MessageDataGenerator: "had invalid length")."""
+"""Longest string, bytes. Kafka refuses longer ones, also in compact form (MessageDataGenerator: "had invalid length")."""
 
 _INT16 = Struct(">h")
 _INT32 = Struct(">i")
 
 
 class Cursor:
-    """Reads values off `buffer[position:end]`."""
+    """Reads values from `buffer[position:end]`."""
 
     __slots__ = ("buffer", "end", "position")
 
@@ -33,7 +34,7 @@ class Cursor:
         return self.end - self.position
 
     def skip(self, size: int, what: str = "field") -> int:
-        """Step over `size` bytes; returns where they began."""
+        """Steps over `size` bytes; returns where they began."""
         start = self.position
         if size > self.end - start:
             raise short_of(what, start)
@@ -41,7 +42,7 @@ class Cursor:
         return start
 
     def read(self, form: Struct) -> tuple[Any, ...]:
-        """The values of a fixed-size form."""
+        """Reads the values of a fixed-size form."""
         return form.unpack_from(self.buffer, self.skip(form.size))
 
     def read_int8(self) -> int:
@@ -65,7 +66,7 @@ class Cursor:
         return bytes(self.buffer[start : start + size])
 
     def read_size(self, *, compact: bool, width: int) -> int:
-        """A length or count: an unsigned varint of it plus one (0 null) or a signed integer of `width` bytes (-1 null)."""
+        """Reads a length or count: an unsigned varint of it plus one (0 null), or a signed `width`-byte integer (-1 null)."""
         start = self.position
         if compact:
             return self.read_uvarint() - 1
@@ -76,7 +77,7 @@ class Cursor:
         return size
 
     def read_span(self, *, compact: bool, width: int, string: bool = False) -> tuple[int, int]:
-        """(start, end) of a string or bytes behind its length, (-1, -1) for null."""
+        """Reads (start, end) of a string or bytes after its length; (-1, -1) for null."""
         start = self.position
         size = self.read_size(compact=compact, width=width)
         if size < 0:
@@ -92,6 +93,6 @@ class Cursor:
         return at, at + size
 
     def read_string(self, *, compact: bool = False) -> str | None:
-        """A nullable string."""
+        """Reads a nullable string."""
         start, end = self.read_span(compact=compact, width=2, string=True)
         return None if start < 0 else decode_text(bytes(self.buffer[start:end]))

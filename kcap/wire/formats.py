@@ -1,4 +1,4 @@
-"""Where things stand in record batches and messages, counted from their first byte. Pure data.
+"""Offsets of fields in record batches and messages, from their first byte. Pure data.
 
 Sources: DefaultRecordBatch.java (magic 2, KIP-98), LegacyRecord.java (magic 0 and 1, KIP-32).
 """
@@ -6,7 +6,7 @@ Sources: DefaultRecordBatch.java (magic 2, KIP-98), LegacyRecord.java (magic 0 a
 from typing import Final
 
 OVERHEAD: Final = 12
-"""Offset (8) and size (4); the size counts what is behind them. The same in every format."""
+"""Bytes of offset (8) and size (4), the same in every format. The size counts the bytes after them."""
 
 SIZE_AT: Final = 8
 MAGIC_AT: Final = 16
@@ -25,9 +25,9 @@ MESSAGE1_MIN: Final = 34
 BATCH_MIN: Final = 61
 
 MINIMA: Final = (MESSAGE0_MIN, MESSAGE1_MIN, BATCH_MIN)
-"""By magic: least bytes of a message with null key and value, and of an empty batch."""
+"""By magic: smallest size of a message with null key and value, and of an empty batch."""
 
 CODEC_MASK: Final = 0x07
 """Bits of the attributes that hold the codec, in every format."""
 CODECS_KNOWN: Final = 5
-"""How many codecs there are, with none; larger numbers are of no batch."""
+"""Number of codecs, including none. A batch never has a larger codec number."""

@@ -1,7 +1,7 @@
-"""LZ4 frames taken apart into blocks: bytes in, blocks out, no library needed.
+"""Splits LZ4 frames into blocks: bytes in, blocks out, no library needed.
 
 Kafka before 0.10 computed the header checksum over the magic number too (KAFKA-3160), which libraries refuse. Law: checksums of
-the frame are not looked at; a batch has its own.
+the frame are not verified, since a batch has its own.
 """
 
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ _BLOCK_SIZES = {4: 64 << 10, 5: 256 << 10, 6: 1 << 20, 7: 4 << 20}
 
 
 class Lz4Error(Exception):
-    """Not an LZ4 frame, or one that is cut."""
+    """The data is not an LZ4 frame, or the frame is cut."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,13 +22,13 @@ class Block:
     data: bytes
     compressed: bool
     linked: bool
-    """Refers to the 64 KiB before it."""
+    """Whether it refers to the 64 KiB before it."""
     size_max: int
-    """Most bytes it can inflate to."""
+    """Largest size to which it can decompress, bytes."""
 
 
 def blocks(data: bytes) -> Iterator[Block]:
-    """The blocks of all frames in `data` (LZ4 frame format 1.6.1)."""
+    """Yields the blocks of all frames in `data` (LZ4 frame format 1.6.1)."""
     at = 0
     while at < len(data):
         if data[at : at + 4] != _MAGIC:

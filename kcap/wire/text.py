@@ -8,15 +8,15 @@ import re
 from typing import Final
 
 MASKED: Final = "(masked)"
-"""In the place of what may be a secret."""
+"""Shown in place of what may be a secret."""
 BINARY: Final = re.compile(r"[\x00-\x06\x08]")
-"""Characters that no name of Kafka's has, and SASL tokens have (RFC 4616, RFC 7628)."""
+"""Characters that no name in Kafka has, but SASL tokens do (RFC 4616, RFC 7628)."""
 UNNAMED: Final = re.compile(BINARY.pattern.encode())
 """The same in bytes."""
 
 
 def _replace(error: UnicodeError) -> tuple[str, int]:
-    """One U+FFFD for what Java replaces by one: an encoded surrogate or the first two bytes of it, each a fault in Python."""
+    """Returns one U+FFFD for what Java replaces with one, an encoded surrogate or its first two bytes: each a fault here."""
     assert isinstance(error, UnicodeDecodeError)
     at, end = error.start, error.end
     data = error.object[at : at + 3]
@@ -34,17 +34,16 @@ def decode_text(data: bytes | bytearray | memoryview) -> str:
 
 
 def name_text(data: bytes) -> str:
-    """A name in a body, masked where it is none: it stands in a damaged message, which may be a login."""
+    """A name in a body. It is masked if it cannot be one, because its message is then damaged, and may be a login."""
     return MASKED if UNNAMED.search(data) else data.decode(errors="replace")
 
 
 def is_client_id(text: str | None) -> bool:
-    """Whether a client id may be one. One with such characters has a damaged length and takes in what stands behind it: a body
-    that can hold a credential, or the tags before it, begins with a zero.
-    """
+    """Whether a text can be a client id. One with BINARY characters has a damaged length and includes what follows it: a body
+    that can hold a credential, or the tags before it, begins with a zero."""
     return text is None or text.isprintable() or BINARY.search(text) is None
 
 
 def client_text(text: str | None) -> str | None:
-    """A client id as rows have it."""
+    """A client id in the form that rows have."""
     return text if is_client_id(text) else MASKED

@@ -1,14 +1,14 @@
 """Kafka's variable-length integers: bytes in, (value, next position) out.
 
-Law: a varint that is cut or too long raises `DamageError`, which every public reader turns into an `undecoded` mark; nothing is
-read at or behind `end`.
+Law: a varint that is cut or too long raises `DamageError`, which every public reader turns into an `undecoded` mark. Nothing is
+read at or after `end`.
 """
 
 from kcap.model import Buffer
 
 
 class DamageError(Exception):
-    """The bytes do not read as they should; caught by every public reader, never seen by a caller of kcap."""
+    """The bytes cannot be read as expected. Every public reader catches it; callers of kcap never see it."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -16,17 +16,17 @@ class DamageError(Exception):
 
 
 def java_long(value: int) -> int:
-    """A sum as a 64-bit signed integer: Java's arithmetic wraps, and columns hold no more."""
+    """A sum as a 64-bit signed integer, because Java's arithmetic wraps and columns hold no more."""
     return value if -(1 << 63) <= value < 1 << 63 else (value + (1 << 63) & (1 << 64) - 1) - (1 << 63)
 
 
 def short_of(what: str, position: int) -> DamageError:
-    """The bytes end inside `what`."""
+    """The error for bytes that end inside `what`."""
     return DamageError(f"{what} is cut at byte {position}")
 
 
 def read_uvarint(buffer: Buffer, position: int, end: int) -> tuple[int, int]:
-    """An unsigned varint of up to 5 bytes (KIP-482; ByteUtils.readUnsignedVarint)."""
+    """Reads an unsigned varint of up to 5 bytes (KIP-482; ByteUtils.readUnsignedVarint)."""
     value = shift = 0
     at = position
     while at < end:
@@ -42,7 +42,7 @@ def read_uvarint(buffer: Buffer, position: int, end: int) -> tuple[int, int]:
 
 
 def read_varlong(buffer: Buffer, position: int, end: int) -> tuple[int, int]:
-    """A zigzag varint of up to 10 bytes, as records use them (ByteUtils.readVarlong)."""
+    """Reads a zigzag varint of up to 10 bytes, as in records (ByteUtils.readVarlong)."""
     value = shift = 0
     at = position
     while at < end:
@@ -59,7 +59,7 @@ def read_varlong(buffer: Buffer, position: int, end: int) -> tuple[int, int]:
 
 
 def read_varint(buffer: Buffer, position: int, end: int) -> tuple[int, int]:
-    """A zigzag varint of up to 5 bytes, as records use them (ByteUtils.readVarint)."""
+    """Reads a zigzag varint of up to 5 bytes, as in records (ByteUtils.readVarint)."""
     value, at = read_uvarint(buffer, position, end)
     value &= 0xFFFFFFFF
     return (value >> 1) ^ -(value & 1), at

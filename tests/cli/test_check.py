@@ -85,6 +85,9 @@ def test_sarif_names_rules_and_results() -> None:
 
 def test_rules_can_be_explained_listed_chosen_and_mistyped() -> None:
     assert "KIP-219" in run("check", "--explain", "throttled-disobedient").out
+    stall = run("check", "--explain", "broker-stall").out
+    assert "\n\n" in stall.partition("\nseverity")[0], "paragraphs stay apart"
+    assert not [line for line in stall.partition("\nseverity")[0].splitlines()[1:] if line.startswith("    ")]
     assert "zombie-fenced" in run("check", "--list").out
     assert report(CONFUSED, "--skip", "tls-plaintext-confusion")["rows"] == []
     wrong = run("check", CONFUSED, "--only", "tls-plaintext-confusio")

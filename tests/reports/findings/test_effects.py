@@ -127,7 +127,7 @@ def test_batches_of_several_clients_without_a_certain_end_are_one_finding() -> N
     ]  # fmt: skip
     (row,) = found("retries-duplicate", observed(rows, parts))
     assert row["sentence"].startswith(
-        "6 batches of 3 clients (a, b, c) had no certain end before others followed, while broker 10.0.0.1:9092"
+        "6 batches of 3 clients (a, b, c) had no known result when others followed, while broker 10.0.0.1:9092"
     )
     assert row["evidence"] == {"batches": 6, "records": 6, "clients": 3}
     one = [part for part in parts if part["topic"] == "t-a"]
