@@ -249,7 +249,7 @@ def test_packets_behind_secrets_above_the_bound_are_read(tmp_path, order, size, 
     assert found.files[0].secrets == []
     (said,) = faults(found.files[0])
     assert "Decryption Secrets Blocks above the bound" in said
-    assert "--tls-keylog takes a key log of any size" in said
+    assert "--tls-keylog reads a key log of any size" in said
 
 
 @pytest.mark.parametrize(("behind", "kind"), [(bytes(40), "file_truncated"), (bytes(4000), "block_malformed")])

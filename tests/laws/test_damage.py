@@ -101,7 +101,7 @@ FAULTS: dict[str, tuple[Any, str, Callable[..., bytes]]] = {
     "projection": (projection, "run", of_span),
     "json": (JsonReader, "fields", of_reader),
     "batches": (record_sets, "read_batch", of_message),
-    "messages": (record_sets, "read_message", of_message),
+    "messages": (legacy, "read_message", of_message),
     "counting": (legacy, "count_of", of_message),
 }
 
