@@ -45,8 +45,7 @@ a_second = 20
 Rules can judge only what the capture contains:
 
 - With a short snapshot length, topics and records are missing. If a rule finds nothing because the capture lacks what it
-  needs, the
-  report lists it under *not judged* (`not_judged` in JSON), with the reason.
+  needs, the report lists it under *not judged* (`not_judged` in JSON), with the reason.
 - For TLS without keys, the rules on handshakes and on lost packets judge what they see, and `judged` is the number of rules
   that did.
 - Rules look at up to 65,536 groups of connections, by client and server. `left_out` counts the groups beyond these.
