@@ -59,11 +59,6 @@ Rules can judge only what the capture contains:
 """
 
 
-def paragraphs(docstring: str) -> str:
-    """The paragraphs of a docstring, each on one line."""
-    return "\n\n".join(" ".join(one.split()) for one in docstring.split("\n\n"))
-
-
 def page() -> str:
     """The page."""
     out = [HEAD]
@@ -73,7 +68,7 @@ def page() -> str:
         for rule in rules:
             limits = ", ".join(f"`{name}` {value:g}" for name, value in rule.thresholds.items())
             out += [
-                f"### {rule.id}", "", paragraphs(rule.find.__doc__ or ""), "", f"- **Looks at** {rule.looks_at}.",
+                f"### {rule.id}", "", rule.about, "", f"- **Looks at** {rule.looks_at}.",
                 *([f"- **Thresholds**: {limits}."] if limits else []), f"- **Confidence**: {rule.confidence:.0%}.",
                 f"- **Next step**: {rule.advice}", f"- **Or else**: {rule.instead}.",
                 *([f"- **Sources**: {rule.sources}."] if rule.sources else []), "",

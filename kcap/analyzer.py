@@ -265,8 +265,8 @@ class Analyzer:
     @property
     def rows_per_batch(self) -> int:
         """Number of rows that make a batch full."""
-        few = limits.ROWS_WITH_PARTITIONS_PER_BATCH if self.bodies.partitions else limits.ROWS_PER_BATCH
-        return min(few, limits.ROWS_PER_BATCH)
+        most = limits.ROWS_PER_BATCH
+        return min(most, limits.ROWS_WITH_PARTITIONS_PER_BATCH) if self.bodies.partitions else most
 
     @property
     def full(self) -> bool:

@@ -127,9 +127,8 @@ def explained(name: str, changed: Mapping[str, Mapping[str, float]] | None = Non
     example = next(iter(rule.thresholds.items()), None)
     setting = [f"to change   config.toml: [check.{rule.id}] {example[0]} = {example[1]:g}"] if example else []
     needs = [f"needs       {', '.join(rule.needs)} in the capture"] if rule.needs else []
-    paragraphs = (" ".join(one.split()) for one in (rule.find.__doc__ or "").split("\n\n"))
     text = "\n".join((
-        f"{rule.id}: " + "\n\n".join(paragraphs), f"severity    {rule.severity}, confidence {rule.confidence:.0%}",
+        f"{rule.id}: {rule.about}", f"severity    {rule.severity}, confidence {rule.confidence:.0%}",
         f"looks at    {rule.looks_at}", f"thresholds  {', '.join(limits) or 'none'}", *setting, *needs,
         f"next step   {rule.advice}", f"or else     {rule.instead}",
         *([f"sources     {rule.sources}"] if rule.sources else []),
@@ -219,7 +218,7 @@ def sarif(result: Row) -> Row:
     described = [
         {
             "id": one,
-            "shortDescription": {"text": (rules()[one].find.__doc__ or "").strip()},
+            "shortDescription": {"text": rules()[one].about},
             "help": {"text": rules()[one].advice},
         }
         for one in ids

@@ -20,6 +20,7 @@ from kcap.output.escaping import csv_safe, html_text, markdown_text, visible
 from kcap.output.grid import ELLIPSIS, call, duration, endpoint, result
 from kcap.reports.definition import Row
 from kcap.reports.names import OTHERS
+from kcap.reports.text import BARS as LEVELS
 from kcap.reports.text import UNLIMITED, Aim, Style, Target, TextColumn, clock, lines, size, words, wrapped
 
 HEIGHT: Final = 40
@@ -30,7 +31,7 @@ LEADS: Final = 200
 """Number of rows of a page, from the first on, whose numbers link to their exchanges."""
 TITLE: Final = 100
 """Number of characters of a row's names in the heading of its exchanges."""
-BARS: Final = {**{chr(0x2580 + level): (1.0, level) for level in range(1, 9)}, " ": (1.0, 0), "\u258f": (0.125, 8)}
+BARS: Final = {**{bar: (1.0, level) for level, bar in enumerate(LEVELS)}, "\u258f": (0.125, 8)}
 """Block characters -> width of the bar, of one, and its height, of eight."""
 BARRED: Final = " class=m"
 """HTML class of a column of bars."""

@@ -9,9 +9,7 @@ the file. The stitched ranges are then what one pass over the whole file gives.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from kcap.capture.pcap import byte_order
-from kcap.capture.sections import MAGIC
-from kcap.capture.source import no_capture, unwrap
+from kcap.capture.source import form_of, no_capture, unwrap
 from kcap.capture.window import Read
 from kcap.distributed.ranges import ByteRange, CountedWeird, RangeContext, RangeScan, RangeSummary
 from kcap.errors import CaptureError
@@ -75,11 +73,8 @@ def recognise(file: CaptureFile, read: Read) -> RangeContext | None:
     file that is not a capture.
     """
     head, read, wrappings = unwrap(read, lambda _detail, _position: None)
-    if byte_order(head):
-        name = "pcap"
-    elif head.startswith(MAGIC):
-        name = "pcapng"
-    else:
+    name = form_of(head)
+    if not name:
         raise CaptureError(f"{file.path}: {no_capture(head, wrappings)}")
     file.format = "+".join([name, *reversed(wrappings)])
     if wrappings:

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 from kcap import kernels
 from kcap.analyzer import Options, RowBatch
 from kcap.batch.pieces import in_pieces
-from kcap.capture.pcap import byte_order
-from kcap.capture.sections import MAGIC
+from kcap.capture.source import form_of
 from kcap.capture_pass import CapturePass
 from kcap.jobs import worker_process
 from kcap.jobs.messages import ReadOrder, Step, follow
@@ -113,4 +112,4 @@ def is_plain(path: str) -> bool:
             head = file.read(4)
     except OSError:
         return True  # it is never opened
-    return bool(byte_order(head)) or head.startswith(MAGIC)
+    return bool(form_of(head))

@@ -77,6 +77,7 @@ def test_a_pipeline_fails_where_it_was_told_to(level: str, capture: str, code: i
 
 def test_sarif_names_rules_and_results() -> None:
     (one,) = json.loads(run("check", CONFUSED, "--format", "sarif").out)["runs"]
+    assert not [rule for rule in one["tool"]["driver"]["rules"] if "\n " in rule["shortDescription"]["text"]]
     rules = [rule["id"] for rule in one["tool"]["driver"]["rules"]]
     assert {result["ruleId"] for result in one["results"]} == set(rules)
     assert all(rules[result["ruleIndex"]] == result["ruleId"] for result in one["results"])

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 from kcap.limits import ABSENCES_MOST
 from kcap.reports.findings.observed import Observed, Row
 from kcap.reports.findings.outages import lasting
+from kcap.reports.findings.replication import place_of
 from kcap.reports.findings.served import ALL, REPLICATED
 from kcap.reports.findings.stalls import by_default_limits
 
@@ -46,23 +47,18 @@ def absences(seen: Observed) -> list[Absence]:
     used: dict[tuple[str, int], int] = {}
     for link in seen.links:
         if link["exchanges"]:
-            used[server(link)] = max(used.get(server(link), 0), link["last_ns"])
+            used[place_of(link)] = max(used.get(place_of(link), 0), link["last_ns"])
     stood = [
         (*place, some["usual"]["broker_id"], silence["since"], silence["until"], STALL)
         for place, some in seen.once(by_default_limits).items() if not some["followers"]
         for silence in some["silences"]
     ]  # fmt: skip
-    refused = [(*server(run), run["broker_id"], run["seen_ns"], run["last_ns"], OUTAGE) for run in lasting(seen)]
+    refused = [(*place_of(run), run["broker_id"], run["seen_ns"], run["last_ns"], OUTAGE) for run in lasting(seen)]
     every = [Absence(*one, back=one[4] < used.get(one[:2], 0)) for one in (*stood, *refused)]
     if len(every) > ABSENCES_MOST:
         seen.left_out["absences"] = len(every) - ABSENCES_MOST
         every = sorted(every, key=lambda one: one.since - one.until)[:ABSENCES_MOST]
     return every
-
-
-def server(row: Row) -> tuple[str, int]:
-    """Address and port of a row's server."""
-    return row["server_ip"], row["server_port"]
 
 
 def waited_for(request: Row, away: Sequence[Absence]) -> Absence | None:

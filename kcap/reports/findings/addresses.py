@@ -25,7 +25,7 @@ from kcap.reports.findings.observed import (
 from kcap.reports.recorded import functions
 from kcap.reports.text import count as counted
 
-NOT_LED: Final = ("NOT_LEADER_OR_FOLLOWER", "FENCED_LEADER_EPOCH", "UNKNOWN_LEADER_EPOCH", "NOT_COORDINATOR")
+WRONG_BROKER: Final = ("NOT_LEADER_OR_FOLLOWER", "FENCED_LEADER_EPOCH", "UNKNOWN_LEADER_EPOCH", "NOT_COORDINATOR")
 """Errors of a broker that is not the one that the client means."""
 OWN_ADDRESS: Final = (
     "Give each broker an address of its own in advertised.listeners: clients send a request to the leader or the coordinator, "
@@ -89,7 +89,7 @@ def behind_shared(seen: Observed) -> frozenset[str]:
     places = seen.once(servers_shared)
     return frozenset(
         call["client_id"] for call in (seen.calls if places else ())
-        if call["client_id"] and call["error"] in NOT_LED and (call["server_ip"], call["server_port"]) in places
+        if call["client_id"] and call["error"] in WRONG_BROKER and (call["server_ip"], call["server_port"]) in places
     )  # fmt: skip
 
 
@@ -120,19 +120,19 @@ def one_for_several(seen: Observed) -> Found:
     parts = seen.parts
     for (ip, port), nodes in sorted(places.items())[:SERVERS_MOST]:
         calls = seen.calls_of(server_ip=ip, server_port=port)
-        mine = parts.filter(parts.server_ip == ip, parts.server_port == port, parts.error.isin(list(NOT_LED)))
+        mine = parts.filter(parts.server_ip == ip, parts.server_port == port, parts.error.isin(list(WRONG_BROKER)))
         (refused,) = seen.run(
             mine.aggregate(n=mine.count(), first_ns=mine.request_first_ns.min(), last_ns=mine.request_first_ns.max())
         )
-        whole = [call for call in calls if call["error"] in NOT_LED]
-        errors = refused["n"] + sum(call["n"] for call in whole if call["error"] == NOT_LED[-1])
+        whole = [call for call in calls if call["error"] in WRONG_BROKER]
+        errors = refused["n"] + sum(call["n"] for call in whole if call["error"] == WRONG_BROKER[-1])
         every, clients = totals(calls), clients_in(calls)
         since = refused if refused["n"] else every
         yield Finding(
             f"brokers {named(nodes)} advertise one address, {ip}:{port}: a request for one of them may reach another, and "
             + (f"{counted(errors, 'error')} in responses say so" if errors else "no error shows that one did"),
             {"server": f"{ip}:{port}", "client_ids": clients}, errors or every["n"],
-            where(f"error in {{{', '.join(NOT_LED)}}}" if errors else "", server_ip=ip, server_port=port),
+            where(f"error in {{{', '.join(WRONG_BROKER)}}}" if errors else "", server_ip=ip, server_port=port),
             since["first_ns"], since["last_ns"], 0,
             {"brokers": nodes, "errors": errors}, None if errors else "info", 0.95 if errors else 0.6, OWN_ADDRESS,
         )  # fmt: skip

@@ -84,6 +84,11 @@ class Rule:
     between_brokers: bool = False
     """Whether it judges what brokers and controllers send each other."""
 
+    @property
+    def about(self) -> str:
+        """The paragraphs of its function's docstring, each on one line."""
+        return "\n\n".join(" ".join(one.split()) for one in (self.find.__doc__ or "").split("\n\n"))
+
 
 RULES: Final[dict[str, Rule]] = {}
 """Every rule by id."""

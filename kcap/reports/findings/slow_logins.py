@@ -1,7 +1,7 @@
 """Logins that a broker takes long for, while it answers other requests at once.
 
-In: exchanges. Out: findings. Law: logins that waited for the network, or while the broker answered nobody, show nothing of what
-a login costs.
+In: exchanges. Out: findings. Law: logins that waited for the network, or while the broker sent no response at all, show nothing
+of what a login costs.
 """
 
 from collections import Counter
