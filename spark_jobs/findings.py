@@ -18,6 +18,7 @@ from kcap.reports.findings.columns import COLUMNS
 from kcap.reports.findings.courses import by_engine
 from kcap.reports.findings.observed import Observed
 from kcap.reports.findings.report import check
+from kcap.reports.findings.running import Runner
 from kcap.reports.groups import report as group_report
 from kcap.reports.transactions import report as transaction_report
 from spark_jobs.capture import SparkCapture
@@ -34,7 +35,9 @@ def observed(source: Source) -> Iterator[Observed]:
     frames = source.tables(COLUMNS)
     with closing(SparkEngine(frames["exchanges"].sparkSession)) as engine:
         tables = {name: engine.view(frame) for name, frame in frames.items()}
-        seen = Observed(engine.rows, tables["exchanges"], tables["partitions"], tables["connections"], tables["brokers"])
+        seen = Observed(
+            Runner(engine.rows), tables["exchanges"], tables["partitions"], tables["connections"], tables["brokers"]
+        )
         seen.courses = partial(by_engine, engine.rows, tables["exchanges"])
         yield seen
 

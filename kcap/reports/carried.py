@@ -31,6 +31,20 @@ class Pair(NamedTuple):
     """Number of compared requests that are known to concern the same offsets."""
 
 
+class Carried(NamedTuple):
+    """Connections to a server `back` with which the proxy `front` carries on those of its clients; of their first exchanges
+    with both responses the time that the proxy took, and that from its request to the response that it got, ns."""
+
+    front: Server
+    back: Server
+    connections: tuple[str, ...]
+    exchanges: int
+    first_ns: int
+    last_ns: int
+    own: tuple[int, ...]
+    behind: tuple[int, ...]
+
+
 def paired(
     pairs: Iterable[tuple[Row, Row]],
     requests: Mapping[str, list[Row]],

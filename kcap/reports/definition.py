@@ -446,3 +446,11 @@ def is_own(ip: Any) -> Any:
 def at_localhost(links: Any, brokers: Any) -> Any:
     """Connections to an address of the client's own host, at a port that brokers advertise as `localhost`."""
     return is_own(links.server_ip) & links.server_port.isin(brokers.filter(brokers.host == LOCALHOST).port)
+
+
+USUAL_LEAST, USUAL = 9000, (90, 99)
+
+
+def at_usual_port(table: Any) -> Any:
+    """Of connections: those to a port that listeners of Kafka usually have, such as 9092 and 19093."""
+    return (table.server_port >= USUAL_LEAST) & (table.server_port % 1000).between(*USUAL)

@@ -7,8 +7,9 @@ was upgraded while this process ran, expressions are compiled each time.
 """
 
 import json
+import lzma
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from hashlib import blake2b
@@ -23,6 +24,8 @@ from kcap.folders import private_folder, write_whole
 Statements = dict[str, str]
 PACKAGE: Final = Path(__file__).parents[1]
 FOLDER: Final = "plans"
+SHIPPED: Final = Path(__file__).with_name("shipped.json.xz")
+"""The SQL of rules, which `kcap.reports.shipping` writes: compiling it takes seconds for a first capture."""
 PACKAGES: Final = ("kcap-", "ibis_framework-", "sqlglot-", "duckdb-")
 """Packages that make, compile and run SQL."""
 
@@ -38,13 +41,24 @@ def planned(parts: Iterable[object], make: Callable[[], Statements]) -> Statemen
     return found
 
 
-class CompiledPlan:
-    """Cached SQL to which statements are added as they are needed: one file for each `parts`."""
+@cache
+def shipped() -> Mapping[str, Statements]:
+    """The SQL that comes with kcap: `CompiledPlan.digest` -> name -> SQL; none before it is written."""
+    if not SHIPPED.exists():
+        return {}
+    found: dict[str, Statements] = json.loads(lzma.decompress(SHIPPED.read_bytes()))
+    return found
 
-    def __init__(self, parts: Iterable[object]) -> None:
+
+class CompiledPlan:
+    """Cached SQL to which statements are added as they are needed: one file for each `parts`. Names are digests of expressions,
+    so that SQL that comes with kcap cannot be that of another expression."""
+
+    def __init__(self, parts: Sequence[object]) -> None:
         self._file = _file(parts)
         self._statements = self._known()
         self._changed = False
+        self.digest = _digest(blake2b(digest_size=20), parts)
 
     def _known(self) -> Statements:
         """The present content of the file; nothing if it is too large and is begun anew."""
@@ -54,6 +68,8 @@ class CompiledPlan:
     def sql(self, name: str, make: Callable[[], str]) -> str:
         """The SQL of a name, or the result of `make`. Raises what `make` raises."""
         found = self._statements.get(name)
+        if found is None:
+            found = shipped().get(self.digest, {}).get(name)
         if found is None:
             found = self._statements[name] = make()
             self._changed = True
@@ -75,10 +91,14 @@ def _file(parts: Iterable[object]) -> Path | None:
     folder, sources = plan_folder(), _sources()
     if folder is None or sources is None:
         return None
-    digest = sources.copy()
+    return folder / f"{_digest(sources.copy(), parts)}.json"
+
+
+def _digest(digest: "blake2b", parts: Iterable[object]) -> str:
+    """A digest of what was digested already, and of parts."""
     for part in parts:
         digest.update(f"{part!r}\n".encode(errors="surrogatepass"))
-    return folder / f"{digest.hexdigest()}.json"
+    return digest.hexdigest()
 
 
 @cache
@@ -88,8 +108,7 @@ def _sources() -> "blake2b | None":
     digest, files = blake2b(digest_size=20), sorted(_files(str(PACKAGE)))
     if any(written_ns >= kcap.LOADED_NS for *_, written_ns in files):
         return None
-    for part in (*_versions(), *files):
-        digest.update(f"{part!r}\n".encode(errors="surrogatepass"))
+    _digest(digest, (*_versions(), *files))
     return digest
 
 

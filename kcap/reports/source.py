@@ -136,9 +136,14 @@ class Engine:
         small = sum(map(os.path.getsize, files)) < limits.REPORT_TABLE_BYTES
         self._create(name, scan(files), small)
 
-    def derive(self, name: str, sql: str) -> None:
-        """Makes a view of a statement, or a table if all files are small: statements over a view plan all of it anew."""
-        self._create(name, sql, "VIEW" not in self._kinds.values())
+    def derive(self, name: str, sql: str, *, small: bool = False) -> None:
+        """Makes a view of a statement, in place of an earlier one of that name; a table if its rows are `small` or all files
+        are, since statements over a view plan all of it anew."""
+        self._create(name, sql, small or "VIEW" not in self._kinds.values())
+
+    def hold_names(self, name: str, values: Sequence[str]) -> None:
+        """Makes a table of strings, in the column `name`."""
+        self.rows_with(f'CREATE OR REPLACE TABLE "{name}" AS SELECT unnest($names) AS name', {"names": list(values)})
 
     @contextmanager
     def table(self, name: str, sql: str | None) -> Iterator[None]:
@@ -154,8 +159,9 @@ class Engine:
 
     def _create(self, name: str, sql: str, small: bool) -> None:
         kind = self._kinds[name] = "TABLE" if small else "VIEW"
+        self._columns.pop(name, None)
         self._optimize("VIEW" in self._kinds.values())
-        self._duckdb.execute(f'CREATE {kind} "{name}" AS {sql}')
+        self.rows(f'CREATE OR REPLACE {kind} "{name}" AS {sql}')
 
     def _optimize(self, fully: bool) -> None:
         """Selects all optimizers or only `QUICK` for the statements that follow."""

@@ -25,23 +25,6 @@ def warm_up() -> None:
             file.write(EMPTY)
         for name in REPORTS:
             run(import_module(f"kcap.reports.{name}").REPORT, ReportInput([path]), ReportRequest())
-        warm_rules(path)
-
-
-def warm_rules(path: str) -> None:
-    """Compiles the statements of rules, groups and transactions that every capture needs, not those that only some captures
-    need."""
-    from kcap.reports import stats
-    from kcap.reports.findings.report import check, with_findings
-    from kcap.reports.findings.source import observed
-    from kcap.reports.groups.report import report as groups
-    from kcap.reports.transactions.report import report as transactions
-
-    with observed(ReportInput([path])) as seen:
-        check(seen)
-        groups(seen, [])
-        transactions(seen, [])
-    with_findings(stats.REPORT, ReportInput([path]), ReportRequest())
 
 
 if __name__ == "__main__":

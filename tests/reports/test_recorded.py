@@ -10,6 +10,7 @@ import pytest
 from kcap.reports.findings.columns import COLUMNS
 from kcap.reports.findings.observed import Observed
 from kcap.reports.findings.report import rules
+from kcap.reports.findings.running import Runner
 from kcap.reports.recorded import Recorded, Replay, functions, name_of, table
 from kcap.reports.throttle_compliance import COLUMNS as THROTTLE
 from kcap.reports.throttle_compliance import compliance
@@ -91,7 +92,7 @@ def questions(rule: str, wrap: Callable[[str], Any]) -> list[Any]:
         return []
 
     exchanges, partitions, connections, brokers = map(wrap, COLUMNS)
-    seen = Observed(run, exchanges, partitions, connections, brokers).of_clients()
+    seen = Observed(Runner(run), exchanges, partitions, connections, brokers).of_clients()
     seen.__dict__.update(SUMMARIES)
     one = rules()[rule]
     list(one.find(seen, one.thresholds))

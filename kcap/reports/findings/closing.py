@@ -6,7 +6,7 @@ from typing import Any
 
 from kcap.kafka.proxy_header import NAME as PROXIED
 from kcap.limits import NAMES_MOST, SERVERS_MOST
-from kcap.reports.definition import at_localhost, is_own
+from kcap.reports.definition import at_localhost, at_usual_port, is_own
 from kcap.reports.findings.access import OPENING, served_without_login
 from kcap.reports.findings.leaders import gone
 from kcap.reports.findings.model import Finding, Found, called, connected, named, picking, rule, where
@@ -16,7 +16,6 @@ from kcap.reports.findings.observed import (
     SERVER,
     Observed,
     Row,
-    at_usual_port,
     clients_in,
     cut_short,
     in_groups,

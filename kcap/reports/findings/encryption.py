@@ -11,9 +11,10 @@ from typing import Final
 
 from kcap.kafka.proxy_header import has_header
 from kcap.limits import SERVERS_MOST
+from kcap.reports.definition import at_usual_port
 from kcap.reports.findings.model import Finding, Found, rule, seconds
 from kcap.reports.findings.network import ENDS
-from kcap.reports.findings.observed import LASTED, Observed, Row, at_usual_port, in_groups, rows_by, server_of, times_of
+from kcap.reports.findings.observed import LASTED, Observed, Row, in_groups, rows_by, server_of, times_of
 from kcap.reports.text import NO_PROXY_HEADER
 from kcap.reports.text import count as counted
 

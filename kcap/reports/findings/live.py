@@ -21,7 +21,7 @@ from kcap.limits import HELD_ROWS, TAIL_BATCHES_MAX
 from kcap.reports.findings.columns import COLUMNS
 from kcap.reports.findings.observed import Observed, Row
 from kcap.reports.findings.report import check
-from kcap.reports.findings.source import MessageReader, by_plan
+from kcap.reports.findings.source import MessageReader, Statements
 from kcap.reports.plans import CompiledPlan
 from kcap.reports.recorded import table
 from kcap.reports.source import Engine
@@ -218,7 +218,7 @@ class Watch:
 
             plan = CompiledPlan((LINKS, [(label, engine.columns(label)) for label in self._empty]))
             exchanges, partitions, links, brokers = map(table, ("exchanges", "partitions", LINKS, "brokers"))
-            run, messages = by_plan(engine, plan, find), MessageReader(self._reading, engine)
+            run, messages = Statements(engine, plan, find), MessageReader(self._reading, engine)
             seen = Observed(run, exchanges, partitions, links, brokers, messages)
             rows: list[Row] = check(seen, thresholds=self._thresholds)["rows"]
             plan.keep()

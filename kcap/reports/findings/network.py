@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from kcap.limits import HOSTS_MOST, MEANWHILE_MOST, STALLED_MOST
-from kcap.reports.definition import group_of, is_broker, of_brokers
+from kcap.reports.definition import at_usual_port, group_of, is_broker, of_brokers
 from kcap.reports.findings.model import Finding, Found, called, connected, named, rule, seconds, where
-from kcap.reports.findings.observed import SERVER, Observed, Row, at_usual_port, clients_in, rows_by, server_of, times_of
+from kcap.reports.findings.observed import SERVER, Observed, Row, clients_in, rows_by, server_of, times_of
 from kcap.reports.recorded import functions
 from kcap.reports.text import count as counted
 from kcap.reports.text import size

@@ -8,7 +8,7 @@ same.
 import operator
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kcap.limits import CLUSTERS_MOST, LINKS_KEPT, MESSAGES_AT_ONCE, RECREATED_MOST
 from kcap.reports.definition import (
@@ -23,7 +23,11 @@ from kcap.reports.definition import (
 )
 from kcap.reports.findings.columns import BESIDE_COLUMNS, PARTITION_COLUMNS
 from kcap.reports.findings.inner import CALLS, OF_CLUSTER, numbered_nodes, of_cluster
+from kcap.reports.findings.running import Runner
 from kcap.reports.recorded import functions
+
+if TYPE_CHECKING:
+    from kcap.reports.carried import Carried
 
 Row = dict[str, Any]
 Made = TypeVar("Made")
@@ -83,14 +87,6 @@ def in_groups(table: Any, names: Sequence[str], times: tuple[str, str] = SENT, *
     return table.group_by(*names).aggregate(n=table.count(), first_ns=table[first].min(), last_ns=table[last].max(), **figures)
 
 
-USUAL_LEAST, USUAL = 9000, (90, 99)
-
-
-def at_usual_port(table: Any) -> Any:
-    """Of connections: those to a port that listeners of Kafka usually have, such as 9092 and 19093."""
-    return (table.server_port >= USUAL_LEAST) & (table.server_port % 1000).between(*USUAL)
-
-
 LINK: Final = ("client_id", "client_ip", "server_ip", "server_port", "phase", "began", "ended", "tls")
 """What connections of a group have in common."""
 
@@ -102,26 +98,12 @@ def ranked(groups: Any) -> Any:
     return groups.mutate(turn=functions(groups).row_number().over(group_by="silent", order_by=order))
 
 
-class Carried(NamedTuple):
-    """Connections to a server `back` with which the proxy `front` carries on those of its clients; of their first exchanges
-    with both responses the time that the proxy took, and that from its request to the response that it got, ns."""
-
-    front: tuple[str, int]
-    back: tuple[str, int]
-    connections: tuple[str, ...]
-    exchanges: int
-    first_ns: int
-    last_ns: int
-    own: tuple[int, ...]
-    behind: tuple[int, ...]
-
-
 class Observed:
     """A capture's tables."""
 
     def __init__(
         self,
-        run: Callable[[Any], list[Row]],
+        run: Runner,
         exchanges: Any,
         partitions: Any,
         connections: Any,
@@ -131,10 +113,10 @@ class Observed:
         *,
         marked: bool = False,
     ) -> None:
-        """`run` gives the rows of an expression; `message` the request or response of an exchange as Kafka's JSON (connection,
-        number, side), None where its bytes cannot be had; `parts` are the partitions with `BESIDE_COLUMNS`, where they need not
+        """`run` runs expressions; `message` gives the request or response of an exchange as Kafka's JSON (connection, number,
+        side), None where its bytes cannot be had; `parts` are the partitions with `BESIDE_COLUMNS`, where they need not
         be joined; `marked`: `exchanges` and `parts` have the column `OF_CLUSTER`."""
-        self._run = run
+        self.runner = run
         self.exchanges = exchanges
         self.every = exchanges
         """All exchanges, also where `exchanges` are those of clients alone."""
@@ -148,6 +130,7 @@ class Observed:
         self._marked = marked
         self.has_messages = message is not None
         """Whether messages can be read, as they can of captures."""
+        self._label = ""  # that of what is held of it
         self._made: dict[Callable[[Observed], Any], Any] = {}
         self._calls_of: dict[tuple[str, ...], dict[Any, list[Row]]] = {}
         self._clients_of: dict[tuple[tuple[str, object], ...], list[str]] = {}
@@ -163,7 +146,7 @@ class Observed:
     def run(self, expression: Any) -> list[Row]:
         """The rows of an expression. Of times that no packet shows, as of the end of a request that was cut, `first_ns` and
         `last_ns` stand for each other, or the capture's beginning for both."""
-        rows = self._run(expression)
+        rows = self.runner(expression)
         for row in rows if rows and rows[0].keys() >= {"first_ns", "last_ns"} else ():
             first, last = row["first_ns"], row["last_ns"]
             if first is None or last is None:
@@ -175,7 +158,7 @@ class Observed:
         """The same without what brokers and controllers send each other: their errors and polls are the cluster's own."""
         table, links = self.exchanges, self.connections
         rows, clients, parts = table, links, self._parts
-        nameless = False
+        nameless = numbered = False
         own = operator.itemgetter(OF_CLUSTER) if self._marked else of_cluster
         calls = [call for call in self.calls if not (call["api"] in REQUESTS_OF_BROKERS or is_broker(call["client_id"]))]
         if len(calls) < len(self.calls):
@@ -183,27 +166,36 @@ class Observed:
             parts = None if parts is None else parts.filter(~own(parts))
         nodes = numbered_nodes(self.calls, table)
         if nodes is not None:
-            rows, clients, theirs = rows.anti_join(nodes, CALLS), links.anti_join(nodes, CALLS), table.semi_join(nodes, CALLS)
+            nodes = self.runner.hold("nodes", nodes)
+            numbered = bool(self.runner(nodes.limit(1)))
+        if numbered:
+            theirs = self.runner.hold("links_of_nodes", table.semi_join(nodes, CALLS).select("connection").distinct())
+            rows, clients = rows.anti_join(nodes, CALLS), links.anti_join(nodes, CALLS)
             parts = None if parts is None else parts.anti_join(theirs, "connection")
-        if self._run(links.filter(of_brokers(links)).select("connection").limit(1)):
+        if self.runner(links.filter(of_brokers(links)).select("connection").limit(1)):
             clients = clients.filter(~of_brokers(clients))
             nameless = any(call["outcome"] == "orphan" and call["client_id"] is None for call in calls)
         if nameless:  # responses without a request do not name the client: their connections do
-            theirs = links.filter(of_brokers(links)).select("connection")
+            theirs = self.runner.hold("links_of_brokers", links.filter(of_brokers(links)).select("connection"))
             rows = rows.anti_join(theirs, "connection")
             parts = None if parts is None else parts.anti_join(theirs, "connection")
-        mine = self._part(rows, self.every, clients, parts)
-        if not nameless and nodes is None:
+        mine = self._part("of_clients", rows, self.every, clients, parts)
+        if not nameless and not numbered:
             mine.calls = calls
         return mine
 
-    def of_front(self, carried: tuple[Carried, ...]) -> "Observed":
+    def of_front(self, carried: "tuple[Carried, ...]") -> "Observed":
         """The same without the connections with which proxies carry on what is there from their clients already."""
         names = sorted(name for one in carried for name in one.connections)
         tables = self.exchanges, self.every, self.connections, self._parts
-        one = self._part(*(table if table is None else table.filter(~table.connection.isin(names)) for table in tables))
+        others = (None if one is None else one.filter(~self.among(one.connection, names, "carried")) for one in tables)
+        one = self._part("of_front", *others)
         one.carried = carried
         return one
+
+    def among(self, value: Any, names: Sequence[str], label: str) -> Any:
+        """Whether a value is one of these names; the engine may hold them under a label."""
+        return value.isin(self.runner.names(self._label + label, names))
 
     def by_cluster(self) -> "list[tuple[str | None, Observed]]":
         """The same for each cluster, where responses name several, the busiest first; what servers carry that no response
@@ -220,14 +212,14 @@ class Observed:
         if len(known) > CLUSTERS_MOST:
             self.left_out["clusters"] = len(known) - CLUSTERS_MOST
         found: list[tuple[str | None, Observed]] = []
-        for name in (*known[:CLUSTERS_MOST], *({None} & sizes.keys())):
+        for at, name in enumerate((*known[:CLUSTERS_MOST], *({None} & sizes.keys()))):
             mine, every, parts = (
                 table if table is None else table.filter(table.cluster_id.fill_null("") == (name or ""))
                 for table in (self.exchanges, self.every, self._parts)
             )
             others = self.every.anti_join(every, "connection").select("connection")
             links = self.connections.anti_join(others, "connection")
-            one = self._part(mine, every, links, parts)
+            one = self._part(f"of_cluster_{at}", mine, every, links, parts)
             one.left_out = self.left_out
             found.append((name, one))
         return found
@@ -237,10 +229,16 @@ class Observed:
         several = len(clusters := self.by_cluster()) > 1
         return [({"cluster_id": name} if several else {}, one) for name, one in clusters]
 
-    def _part(self, exchanges: Any, every: Any, connections: Any, parts: Any) -> "Observed":
-        """The same with a part of the rows."""
-        one = Observed(self._run, exchanges, self.partitions, connections, self.brokers, self._message, parts)
+    def _part(self, label: str, exchanges: Any, every: Any, connections: Any, parts: Any) -> "Observed":
+        """The same with a part of the rows, under names that begin with `label`."""
+        label = f"{self._label}{label}_"
+        mine, links, parts = (
+            None if table is None else self.runner.hold(label + name, table, view=True)
+            for name, table in (("exchanges", exchanges), ("connections", connections), ("parts", parts))
+        )
+        one = Observed(self.runner, mine, self.partitions, links, self.brokers, self._message, parts)
         one.every, one.every_link, one.crowded, one.carried = every, self.every_link, self.crowded, self.carried
+        one._label = label
         return one
 
     def first(self, expression: Any, order: Sequence[Any], most: int, what: str, whole: Any = None) -> list[Row]:

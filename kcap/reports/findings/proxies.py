@@ -11,9 +11,9 @@ from operator import sub
 from typing import Final
 
 from kcap.limits import CARRIED_LOOKED_AT, CARRIED_REQUESTS
-from kcap.reports.carried import PROOF, Pair, Places, Server, candidates, paired
+from kcap.reports.carried import PROOF, Carried, Pair, Places, Server, candidates, paired
 from kcap.reports.findings.model import Finding, Found, rule, seconds, where
-from kcap.reports.findings.observed import Carried, Observed, rows_by
+from kcap.reports.findings.observed import Observed, rows_by
 from kcap.reports.findings.serving import median
 from kcap.reports.text import count as counted
 
@@ -35,7 +35,7 @@ def carried(seen: Observed) -> tuple[Carried, ...]:
         return ()
     table = seen.exchanges
     some = {row["connection"] for pair in pairs for row in pair}
-    table = table.filter(table.connection.isin(sorted(some)), table.exchange <= CARRIED_REQUESTS)
+    table = table.filter(seen.among(table.connection, sorted(some), "alike"), table.exchange <= CARRIED_REQUESTS)
     table = table.filter(table.request_first_ns.notnull())
     names = ("connection", "exchange", "api", "api_version", "request_first_ns", "response_last_ns")
     requests = rows_by(seen.run(table.select(*names).order_by("connection", "exchange")), "connection")
@@ -51,7 +51,7 @@ def positions(seen: Observed, connections: Collection[str]) -> Places:
     """Exchanges by connection and number, with the partitions that they write or read and the offsets there: one server leads a
     partition at a time, so that others do not say the same."""
     parts = seen.parts
-    parts = parts.filter(parts.connection.isin(sorted(connections)), parts.exchange <= CARRIED_REQUESTS)
+    parts = parts.filter(seen.among(parts.connection, sorted(connections), "alike"), parts.exchange <= CARRIED_REQUESTS)
     parts = parts.filter(parts.api.isin(["Produce", "Fetch"]), parts.error == "NONE")
     found: Places = {}
     for row in seen.run(parts.select("connection", "exchange", "topic", "partition", "base_offset", "fetch_offset")):

@@ -4,7 +4,7 @@ In: the tables as `Observed`, which rules to run, thresholds that the user chang
 `judged`, how many rules judged the capture, and `not_judged` with the reason for each rule that the capture cannot serve.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -97,6 +97,12 @@ def check(
     )
 
 
+def tables_with(report: Report, request: ReportRequest) -> dict[str, Sequence[str]]:
+    """The tables of rules with the columns that another report needs beside."""
+    more = (name for name in columns_of(report, request) if name not in COLUMNS["exchanges"])
+    return {**COLUMNS, "exchanges": (*COLUMNS["exchanges"], *more)}
+
+
 def with_findings(
     report: Report, given: ReportInput, request: ReportRequest, thresholds: Mapping[str, Mapping[str, float]] | None = None
 ) -> dict[str, Any]:
@@ -106,9 +112,7 @@ def with_findings(
     """
     from kcap.reports.findings.source import observed_by
 
-    more = (name for name in columns_of(report, request) if name not in COLUMNS["exchanges"])
-    tables = {**COLUMNS, "exchanges": (*COLUMNS["exchanges"], *more)}
-    with observed_by(given, tables) as (engine, seen):
+    with observed_by(given, tables_with(report, request)) as (engine, seen):
         seen.courses = None  # the report has the course of everything
         found = check(seen, thresholds=thresholds)["rows"]
         made = computed(engine, ["exchanges"], report, given, request)

@@ -25,6 +25,7 @@ from kcap.reports.definition import REQUESTS_OF_BROKERS, is_broker
 from kcap.reports.findings.columns import BESIDE_COLUMNS, COLUMNS, MESSAGE_COLUMNS
 from kcap.reports.findings.inner import OF_CLUSTER
 from kcap.reports.findings.observed import Observed, Row
+from kcap.reports.findings.running import Runner
 from kcap.reports.names import shorter
 from kcap.reports.plans import CompiledPlan
 from kcap.reports.recorded import Recorded, Replay, name_of, table
@@ -105,14 +106,31 @@ def courses(files: Sequence[str], filters: Sequence[str], span: tuple[int, int])
     return of_files(files, filters, span)
 
 
-def by_plan(engine: Engine, plan: CompiledPlan, find: Callable[[str], Any]) -> Callable[[Recorded], list[Row]]:
-    """What runs recorded expressions by the SQL of a plan; `find` gives the Ibis table of a name where it lacks one."""
-    replay = Replay(find)
+class Statements(Runner):
+    """Runs recorded expressions by the SQL of a plan. What it holds has the same name for all captures, and so have the
+    statements that need it: they are compiled once."""
 
-    def run(expression: Recorded) -> list[Row]:
-        return engine.rows(plan.sql(name_of(expression), lambda: engine.sql(replay(expression))))
+    def __init__(self, engine: Engine, plan: CompiledPlan, find: Callable[[str], Any]) -> None:
+        """`find` gives the Ibis table of a name where the plan lacks an expression."""
+        super().__init__(lambda expression: engine.rows(self._sql(expression)))
+        self._engine, self.plan, self._replay = engine, plan, Replay(find)
+        self.used: dict[str, str] = {}
+        """The SQL that ran, by the names of its expressions."""
 
-    return run
+    def hold(self, name: str, expression: Recorded, *, view: bool = False) -> Any:
+        """A table or view of the engine with the rows of an expression."""
+        self._engine.derive(name, self._sql(expression), small=not view)
+        return table(name)
+
+    def names(self, name: str, values: Sequence[str]) -> Any:
+        """The column of a table of the engine with these values."""
+        self._engine.hold_names(name, values)
+        return table(name).name
+
+    def _sql(self, expression: Recorded) -> str:
+        name = name_of(expression)
+        found = self.used[name] = self.plan.sql(name, lambda: self._engine.sql(self._replay(expression)))
+        return found
 
 
 @contextmanager
@@ -169,7 +187,7 @@ def observed_by(given: ReportInput, tables: Mapping[str, Sequence[str]] = COLUMN
             message = None if reading is None else MessageReader(reading, engine)
             exchanges, partitions, connections, brokers = map(table, COLUMNS)
             seen = Observed(
-                by_plan(engine, plan, engine.viewed),
+                Statements(engine, plan, engine.viewed),
                 exchanges,
                 partitions,
                 connections,

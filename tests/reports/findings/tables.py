@@ -12,7 +12,8 @@ from kcap.reports.findings.columns import COLUMNS
 from kcap.reports.findings.model import RULES
 from kcap.reports.findings.observed import Observed
 from kcap.reports.findings.report import check
-from kcap.reports.findings.source import by_plan
+from kcap.reports.findings.running import Runner
+from kcap.reports.findings.source import Statements
 from kcap.reports.plans import CompiledPlan
 from kcap.reports.recorded import table
 from kcap.table.schema import arrow_schema, choose
@@ -92,15 +93,34 @@ def observed(
     given = dict(zip(COLUMNS, (exchanges, partitions, connections, brokers), strict=True))
     mine = {name: table_of(name, rows) for name, rows in given.items()}
 
-    def run(expression: Any) -> list[Row]:
+    def run_over() -> Statements:
         if VIEWS.get("exchanges") is not mine["exchanges"]:
             VIEWS.update(mine)
             for name, rows in mine.items():
                 engine().register(name, rows)
-        return compiled()(expression)
+        return compiled()
 
     lookup = messages or {}
-    return Observed(run, *map(table, COLUMNS), lambda connection, number, side: lookup.get((connection, number, side)))
+    return Observed(
+        OfRows(run_over), *map(table, COLUMNS), lambda connection, number, side: lookup.get((connection, number, side))
+    )
+
+
+class OfRows(Runner):
+    """Runs expressions over the rows of one scene: the engine is that of all scenes."""
+
+    def __init__(self, over: Callable[[], Statements]) -> None:
+        """`over` makes the rows of this scene those of the engine."""
+        self._over = over
+
+    def __call__(self, expression: Any) -> list[Row]:
+        return self._over()(expression)
+
+    def hold(self, name: str, expression: Any, *, view: bool = False) -> Any:
+        return self._over().hold(name, expression, view=view)
+
+    def names(self, name: str, values: Sequence[str]) -> Any:
+        return self._over().names(name, values)
 
 
 VIEWS: dict[str, pa.Table] = {}
@@ -108,9 +128,9 @@ VIEWS: dict[str, pa.Table] = {}
 
 
 @cache
-def compiled() -> Callable[[Any], list[Row]]:
+def compiled() -> Statements:
     """What runs expressions: each is compiled once, which takes a hundred times as long as to run it over a few rows."""
-    return by_plan(engine(), CompiledPlan(("tests",)), engine().viewed)
+    return Statements(engine(), CompiledPlan(("tests",)), engine().viewed)
 
 
 def found(rule: str, seen: Observed, *, loud: bool = True) -> list[Row]:

@@ -10,6 +10,7 @@ from kcap.filter.parse import parse
 from kcap.reports.findings.model import RULES, SEVERITIES
 from kcap.reports.findings.observed import Observed, Row
 from kcap.reports.findings.report import UNNAMED, check
+from kcap.reports.findings.running import Runner
 from kcap.reports.names import OTHERS
 from kcap.reports.recorded import name_of
 from tests.reports.findings.tables import exchange, many, observed
@@ -108,13 +109,13 @@ def test_more_names_are_no_more_questions_and_other_names_no_other_ones() -> Non
 
     def asked(names: int) -> tuple[list[str], int, int]:
         seen, made, prepared = named_tables(names), list[str](), list[Any]()
-        run = seen._run
+        run = seen.runner
 
         def noted(expression: Any) -> list[Row]:
             made.append(name_of(expression))
             return run(expression)
 
-        seen._run, seen.prepare = noted, prepared.append  # type: ignore[method-assign, assignment]
+        seen.runner, seen.prepare = Runner(noted), prepared.append  # type: ignore[method-assign, assignment]
         found = check(seen)["rows"]
         return made, len(prepared), len(found)
 
