@@ -130,7 +130,7 @@ flags list<string> oddities of this row, sorted, from a closed list
 
 FLAG_MEANINGS = {
     "clock": "the response is older than the request: clocks or capture points differ",
-    "duplicated": "a segment of it was captured twice",
+    "duplicated": "a segment of it came again within 5 ms: captured twice, or sent again at once",
     "gap": "bytes of it are missing in the capture",
     "late": "the response came after the client had closed its side, or after the client's own time-out",
     "malformed": "a length or count of it is impossible",
@@ -172,7 +172,7 @@ server_packets int64 packets the server sent
 retransmitted int64 data segments that repeat bytes seen before
 sacked int64 segments whose selective acknowledgement reports a hole: the receiver lacks bytes (SACK, RFC 2018)
 spurious int64 segments whose selective acknowledgement reports bytes that came twice (D-SACK, RFC 2883)
-duplicated int64 data segments that were captured twice
+duplicated int64 data segments that came again within 5 ms: captured twice, or sent again at once
 out_of_order int64 data segments that came before their turn
 recovered int64 data segments that filled a hole a round trip and 3 ms or more later: lost before the tap and retransmitted
 rtt_min_ns int64? smallest round trip from the tap to the server and back

@@ -71,10 +71,13 @@ REUSED_PORTS_MAX = 32
 """Connections with the same two endpoints that linger at the same time. A segment is compared with each of them."""
 
 DUPLICATE_NS = 5_000_000
-"""The same segment again within 5 ms was captured twice (`-i any`, SPAN). A sender's own time-out takes 200 ms or more."""
+"""The same segment again within 5 ms counts as captured twice (`-i any`, SPAN). A sender's time-out takes 200 ms or more; on a
+short path, a loss probe or a fast retransmission (RFC 8985) may come as soon, which only the IP identification would show."""
 
 DISPLACED_NS = 3_000_000
-"""A segment that fills a hole within 3 ms may have been displaced on the way, as in Wireshark's tcp.analysis.out_of_order."""
+"""A segment that fills a hole within 3 ms may have been displaced on the way, as Wireshark's tcp.analysis.out_of_order assumes
+where it knows no round trip. On a shorter path, a retransmission looks the same, even if the receiver reported the hole, since
+packets may be displaced by more than a round trip, and a sender that has learned of that (RFC 8985) sends nothing again."""
 
 REPEATS_KEPT = 64
 """Ranges that a stream stores as seen again or lost, to flag the rows they belong to."""

@@ -159,10 +159,11 @@ def copies(evidence: CaptureQuality) -> Point:
         "out_of_order": evidence.connections["out_of_order"],
     }
     repeated = f"{count(again, 'segment')} sent again"
-    if twice:
-        text = f"{count(twice, 'segment')} captured twice (several interfaces, or a mirror port), counted once; {repeated}"
-        return Point("copies", CARE if twice > COPIES_CARE * evidence.packets else GOOD, text, numbers)
-    return Point("copies", GOOD, f"no segment was captured twice; {repeated}", numbers)
+    if not twice:
+        return Point("copies", GOOD, f"no segment was captured twice; {repeated}", numbers)
+    many = twice > COPIES_CARE * evidence.packets
+    cause = "captured twice (several interfaces, or a mirror port)" if many else "captured twice, or sent again at once"
+    return Point("copies", CARE if many else GOOD, f"{count(twice, 'segment')} {cause}, counted once; {repeated}", numbers)
 
 
 def holes(evidence: CaptureQuality) -> Point:

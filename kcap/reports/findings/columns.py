@@ -27,15 +27,17 @@ BESIDE_COLUMNS: Final = (
 """Columns of exchanges that rules look at beside those of their partitions; no two have one name."""
 CONNECTION_COLUMNS: Final = (
     "connection", "client_id", "client_ip", "server_ip", "server_port", "phase", "detail", "began", "ended",
-    "closed_ns", "closed_by", "tls", "packets", "retransmitted", "sacked", "spurious", "out_of_order", "recovered",
-    "zero_window_stalls", "zero_window_ns", "exchanges", "client_captured", "server_captured",
-    "first_ns", "last_ns", "rtt_min_ns",
-    "client_rtt_min_ns", "tls_alerts", "tls_version", "tls_sni", "tls_server_subject", "tls_client_subject", "tls_ja4",
+    "closed_ns", "closed_by", "tls", "packets", "retransmitted", "duplicated", "sacked", "spurious", "out_of_order",
+    "recovered", "zero_window_stalls", "zero_window_ns", "exchanges", "response_frames", "client_captured", "server_captured",
+    "first_ns", "last_ns", "rtt_min_ns", "client_rtt_min_ns",
+    "tls_alerts", "tls_version", "tls_sni", "tls_server_subject", "tls_client_subject", "tls_ja4",
     "tls_handshake_ns",
     "server_packets", "client_missing", "server_missing", "client_skipped", "server_skipped",
     "client_unacked_ns", "server_unacked_ns", "server_pending",
     "client_resent_ns", "client_resent_at_ns", "server_resent_ns", "server_resent_at_ns",
 )  # fmt: skip
+SUMMED: Final = ("exchanges", "packets", "retransmitted", "duplicated", "out_of_order", "recovered", "sacked", "spurious")
+"""Columns of connections of which groups of connections have the sums."""
 BROKER_COLUMNS: Final = ("host", "port", "broker_id")
 COLUMNS: Final = {
     "exchanges": EXCHANGE_COLUMNS, "partitions": PARTITION_COLUMNS, "connections": CONNECTION_COLUMNS,

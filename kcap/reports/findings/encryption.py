@@ -2,7 +2,8 @@
 
 The first alert of a connection is the evidence (RFC 5246 section 7.2.2, RFC 8446 section 6.2); what follows it is a reaction.
 Alerts do not name their cause in detail, and implementations choose among them: findings claim no more than the alert does.
-Connections with exchanges are no failed handshakes.
+Connections with responses are no failed handshakes. A request alone proves nothing: with TLS 1.3, a client sends one before the
+server can refuse its certificate (RFC 8446 section 4.4.2.4).
 """
 
 from collections import Counter
@@ -27,6 +28,12 @@ CERTIFICATE_ALERTS: Final = {
     "certificate_unknown": "does not accept",
 }
 """Alerts about the peer's certificate, and what their sender does."""
+RENEW: Final = {
+    "certificate_expired": "Compare the dates of the broker's certificate with the clock of the client's host: renew the "
+    "certificate, or set the clock.",
+    "certificate_revoked": "Give the broker a new certificate (ssl.keystore.location).",
+}
+"""Alerts about a certificate -> advice, where a truststore does not help."""
 REQUIRED: Final = "certificate_required"
 PARAMETER_ALERTS: Final = {
     "protocol_version": "no TLS version that it supports",
@@ -47,19 +54,19 @@ def failed(seen: Observed) -> list[Row]:
     """Connections whose handshake ended with an alert, by their ends, first alert and certificates: `by` is the alert's sender,
     `alert` its name, `tries` how many connections of this client to this server ended so.
     """
-    if all(link["phase"] != "tls" for link in seen.links):
+    if not any(link["tls"] for link in seen.links):
         return []
     table = seen.connections
     # without the beginning of a connection and without a hello nothing shows which side is the client
     begun = (table.began == "syn") | table.tls_ja4.notnull() | table.tls_version.notnull()
-    alerts = table.filter((table.phase == "tls") & (table.exchanges == 0) & (table.tls_alerts.length() > 0) & begun)
+    alerts = table.filter(table.tls & (table.response_frames == 0) & (table.tls_alerts.length() > 0) & begun)
     keys = ("client_ip", "server_ip", "server_port", "tls_version", "tls_sni", "tls_server_subject", "tls_client_subject",
             "detail")  # fmt: skip
     alerts = alerts.mutate(first_alert=alerts.tls_alerts[0])
     missing = alerts.client_missing + alerts.server_missing
     rows = seen.run(
         in_groups(
-            alerts, (*keys, "first_alert"), LASTED, ja4=alerts.tls_ja4.min(),
+            alerts, (*keys, "first_alert"), LASTED, ja4=alerts.tls_ja4.min(), last_ja4=alerts.tls_ja4.max(),
             lacking=alerts.count(where=(missing > 0) | (alerts.client_captured == 0) | (alerts.server_captured == 0)),
         )
     )  # fmt: skip
@@ -105,7 +112,8 @@ def finding(
         f"{sentence}: {how}, on {count} connection{'s' if count != 1 else ''}",
         {"server": server_of(row), "client_ips": [row["client_ip"]]}, count, "", row["first_ns"], row["last_ns"], 0,
         {"connections": count, "alert": f"{row['by']}: {row['alert']}", "version": row["tls_version"], "sni": row["tls_sni"],
-         "server_subject": row["tls_server_subject"], "client_subject": row["tls_client_subject"], "ja4": row["ja4"]},
+         "server_subject": row["tls_server_subject"], "client_subject": row["tls_client_subject"],
+         "ja4": row["ja4"] if row["ja4"] == row["last_ja4"] else None},
         severity, confidence, advice,
     )  # fmt: skip
 
@@ -134,7 +142,8 @@ def tls_certificate_refused(seen: Observed, _limit: Mapping[str, float]) -> Foun
     for row in of(seen, "client", CERTIFICATE_ALERTS):
         whose = certificate(row["tls_server_subject"], server_of(row))
         sentence = f"a client at {row['client_ip']} {CERTIFICATE_ALERTS[row['alert']]} {whose}"
-        yield finding(row, sentence, None if row["alert"] not in ("bad_certificate", "certificate_unknown") else 0.9)
+        confidence = None if row["alert"] not in ("bad_certificate", "certificate_unknown") else 0.9
+        yield finding(row, sentence, confidence, advice=RENEW.get(row["alert"]))
     for row in of(seen, "client", (ENCRYPTED,), hello=True):
         server = server_of(row)
         yield finding(row, f"a client at {row['client_ip']} probably does not accept the certificate of {server}: after it, "

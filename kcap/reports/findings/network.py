@@ -1,12 +1,13 @@
 """The network between clients and brokers: round trips, losses and interruptions."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from kcap.limits import HOSTS_MOST, MEANWHILE_MOST, STALLED_MOST
 from kcap.reports.definition import at_usual_port, group_of, is_broker, of_brokers
+from kcap.reports.findings.columns import SUMMED
 from kcap.reports.findings.model import Finding, Found, called, connected, named, rule, seconds, where
 from kcap.reports.findings.observed import SERVER, Observed, Row, clients_in, rows_by, server_of, times_of
 from kcap.reports.recorded import functions
@@ -108,23 +109,17 @@ def slow_network(seen: Observed, limit: Mapping[str, float]) -> Found:
             }
         )
     for (severity, *hosts), some in alike.items():
-        one, trip, most = some[0]["client_id"] if len(some) == 1 else None, *extremes(row["trip"] for row in some)
+        one, trips = some[0]["client_id"] if len(some) == 1 else None, sorted(row["trip"] for row in some)
         place = hosts[0] if len(hosts) == 1 else counted(len(hosts), "host")
         who = called(one) if one else f"{counted(len(some), 'client')} of {place} ({named(clients_in(some))})"
-        takes = seconds(trip) if seconds(trip) == seconds(most) else f"{seconds(trip)} to {seconds(most)}"
+        takes = seconds(trips[0]) if seconds(trips[0]) == seconds(trips[-1]) else f"{seconds(trips[0])} to {seconds(trips[-1])}"
         count = sum(row["n"] for row in some)
         yield Finding(
             f"each round trip of {who} takes {takes} on the network",
             {"client_id": one, "client_ids": [] if one else clients_in(some), "client_ips": [] if one else hosts}, count,
             where(client_id=one, client_ip=None if one or len(hosts) > 1 else hosts[0]), *times_of(some),
-            sum(row["trip"] * row["n"] for row in some), {"round_trip_ns": trip, "exchanges": count}, severity,
+            sum(row["trip"] * row["n"] for row in some), {"round_trip_ns": trips[0], "exchanges": count}, severity,
         )  # fmt: skip
-
-
-def extremes(values: Iterable[int]) -> tuple[int, int]:
-    """The least and the largest of some values."""
-    every = list(values)
-    return min(every), max(every)
 
 
 def queued(seen: Observed, limit: Mapping[str, float]) -> Found:
@@ -199,18 +194,19 @@ def quickest_response(seen: Observed) -> dict[str, int]:
     advice="Look for loss on the path: interface errors, full queues, duplex, MTU. Each lost segment costs between a round "
     "trip and 200 ms.",
     instead="a capture point that saw packets twice and out of order; for TLS without keys, another protocol than Kafka",
-    segments=10, share=0.004, holes=2,
+    segments=10, share=0.004, holes=2, copies=0.2,
 )  # fmt: skip
 def retransmission_bound(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Hosts whose packets are lost on the way.
 
     Retransmitted segments alone prove no loss, since tail loss probes repeat segments as well (RFC 8985). Segments that a
-    receiver reports as duplicates (D-SACK) were not lost. Holes prove loss: a capture behind the loss sees segments out of
-    order that fill a hole a round trip later, and receivers report holes (SACK) wherever the capture was taken.
+    receiver reports as duplicates (D-SACK) were not lost; others were, if it reports some and the capture lacks nothing. Holes
+    prove loss: a capture behind it sees segments out of order that fill a hole a round trip later, and receivers report holes.
 
     A hole that nothing fills is a packet that the capture lost, so connections with missing bytes prove nothing. Neither do
     segments out of order with hardly any retransmission for a loss: receive queues of a network card and several paths reorder
-    as well.
+    as well. If the part `copies` of the packets of connections repeats data, the capture has packets twice (several interfaces,
+    a mirror port), and retransmissions only prove loss where receivers report holes.
     """
     missing = seen.quality["gaps"]
     stalled = {name: Counter[tuple[str, str]]() for name in ("packets", "retransmitted", "sacked")}
@@ -219,15 +215,18 @@ def retransmission_bound(seen: Observed, limit: Mapping[str, float]) -> Found:
             sums[row["client_ip"], kind_of(row)] += row[name]
     by: dict[tuple[str, str], list[Row]] = {}
     for link in (*(link for link in seen.links if link["exchanges"]), *other_links(seen)):
-        by.setdefault((link["client_ip"], kind_of(link)), []).append(link)
+        by.setdefault((link["client_ip"], kind_of(link)), []).append(once(link, limit))
     for (host, kind), links in by.items():
         readable = kind != HIDDEN
         names = "packets", "retransmitted", "out_of_order", "filled", "recovered", "sacked", "spurious"
         packets, again, holes, filled, recovered, sacked, spurious = (
-            sum(link[name] or 0 for link in links) - (stalled[name][host, kind] if name in stalled else 0) for name in names
+            max(sum(link[name] or 0 for link in links) - (stalled[name][host, kind] if name in stalled else 0), 0)
+            for name in names
         )
         lost = max(again - spurious, 0) + recovered
-        seen_lost = max(sacked, recovered) >= limit["holes"]
+        silent = sum(max(link["retransmitted"] - link["spurious"], 0) for link in links if link["spurious"])
+        unreported = 0 if missing else min(silent, again - spurious)
+        seen_lost = max(sacked, recovered) >= limit["holes"] or unreported >= limit["segments"]
         reported = seen_lost and lost >= limit["segments"] and lost >= limit["share"] * packets
         some = filled >= limit["holes"] and again + filled >= max(limit["segments"], limit["share"] * packets)
         if reported or some:
@@ -237,7 +236,8 @@ def retransmission_bound(seen: Observed, limit: Mapping[str, float]) -> Found:
             displaced = not reported and filled >= REORDERED * lost
             proven = reported or (UNFILLED * missing < holes and not displaced)
             ends = f"{host} ({named(clients)}) and {kind}" if readable else f"{host} and {kind}"
-            seen_at = f"{counted(holes, 'segment')} came out of order" if holes else f"receivers reported {sacked} holes"
+            reports = f"receivers reported {counted(sacked, 'hole')} and {counted(spurious, 'duplicate')}"
+            seen_at = f"{counted(holes, 'segment')} came out of order" if holes else reports
             before = f", {recovered} of them for packets that were lost before the capture point" if recovered else ""
             maybe = f"{counted(lost, 'segment')} may have been lost" if lost else "no segment is known to be lost"
             yield Finding(
@@ -251,8 +251,15 @@ def retransmission_bound(seen: Observed, limit: Mapping[str, float]) -> Found:
                  "sacked": sacked, "packets": packets, "gaps": missing},
                 None if proven else "info", None if readable else UNREAD,
                 "Reordering alone costs little. Several paths (ECMP, bonded links), parallel receive queues and the capture "
-                "itself reorder packets." if displaced else None,
+                "itself reorder packets. If round trips take less than 3 ms, loss looks the same: capture at the sender, too."
+                if displaced else None,
             )  # fmt: skip
+
+
+def once(link: Row, limit: Mapping[str, float]) -> Row:
+    """A row of connections, without retransmissions if their packets were captured twice and receivers report no loss."""
+    twice = link["retransmitted"] + link["duplicated"] >= limit["copies"] * link["packets"]
+    return {**link, "retransmitted": 0} if twice and link["sacked"] < limit["segments"] else link
 
 
 def on_paths(links: Any) -> Any:
@@ -584,11 +591,10 @@ def other_links(seen: Observed) -> list[Row]:
     table = seen.every_link
     table = table.filter(((table.exchanges > 0) & of_brokers(table)) | hidden(table))
     hosts = table.group_by("client_ip", "client_id").aggregate(
-        exchanges=table.exchanges.sum(), packets=table.packets.sum(),
-        retransmitted=table.retransmitted.sum(), out_of_order=table.out_of_order.sum(), sacked=table.sacked.sum(),
-        spurious=table.spurious.sum(), recovered=table.recovered.sum(),
+        **{name: table[name].sum() for name in SUMMED},
         filled=table.out_of_order.sum(where=table.client_missing + table.server_missing == 0),
-        first_ns=table.first_ns.min(), last_ns=table.last_ns.max(),
-    )  # fmt: skip
+        first_ns=table.first_ns.min(),
+        last_ns=table.last_ns.max(),
+    )
     hosts = hosts.filter(hosts.retransmitted + hosts.out_of_order > 0)
     return seen.first(hosts, (hosts.retransmitted.desc(), "client_ip", "client_id"), HOSTS_MOST, "other_hosts")

@@ -21,7 +21,7 @@ from kcap.reports.definition import (
     topic_of,
     uids,
 )
-from kcap.reports.findings.columns import BESIDE_COLUMNS, PARTITION_COLUMNS
+from kcap.reports.findings.columns import BESIDE_COLUMNS, PARTITION_COLUMNS, SUMMED
 from kcap.reports.findings.inner import CALLS, OF_CLUSTER, numbered_nodes, of_cluster
 from kcap.reports.findings.running import Runner
 from kcap.reports.recorded import functions
@@ -409,18 +409,12 @@ class Observed:
             table,
             LINK,
             LASTED,
-            packets=table.packets.sum(),
-            retransmitted=table.retransmitted.sum(),
-            sacked=table.sacked.sum(),
-            spurious=table.spurious.sum(),
-            out_of_order=table.out_of_order.sum(),
-            recovered=table.recovered.sum(),
+            **{name: table[name].sum() for name in SUMMED},
             missing=(table.client_missing + table.server_missing).sum(),
             skipped=(table.client_skipped + table.server_skipped).sum(),
             filled=table.out_of_order.sum(where=table.client_missing + table.server_missing == 0),
             stalls=table.zero_window_stalls.sum(),
             zero_window_ns=table.zero_window_ns.max(),
-            exchanges=table.exchanges.sum(),
             request_bytes=table.client_captured.sum(),
             response_bytes=table.server_captured.sum(),
             most_response_bytes=table.server_captured.max(),

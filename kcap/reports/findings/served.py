@@ -37,15 +37,22 @@ def late_responses(seen: Observed) -> bool:
     return any(row["n"] for row in seen.run(late.aggregate(n=late.count())))
 
 
+def in_time(table: Any) -> Any:
+    """Of exchanges: none of their segments was retransmitted."""
+    return ~table.flags.contains("retransmitted")
+
+
 def served(seen: Observed, limit: Mapping[str, float], api: str | None = None) -> tuple[Any, Any]:
     """Exchanges with the broker's `own` time, with what `elapsed` besides waits on purpose, and whether they are Produce
     requests `to_all` replicas, of one API or of all that are compared; and which of them are late.
 
-    Where quotas are at work, connections whose throttles were not captured are left out: a muted one is no slow broker.
+    Exchanges of which TCP retransmitted a segment are left out: they waited for the network, even if a tap beside the broker
+    saw the first copy, which the broker may have dropped (a wrong checksum, a full queue). Where quotas are at work, so are
+    connections whose throttles were not captured: a muted one is no slow broker.
     """
     table = seen.exchanges
     compared = table.api.isin(sorted(PROMPT)) if api is None else table.api == api
-    chosen = table.filter(table.outcome == "answered", table.latency_ns.notnull(), compared)
+    chosen = table.filter(table.outcome == "answered", table.latency_ns.notnull(), compared, in_time(table))
     if seen.quality["throttled"]:
         known = table.throttle_time_ms.notnull() | (table.api_version == 0) | ~table.api.isin(["Produce", "Fetch"])
         unknown = table.filter(table.outcome == "answered", ~known.fill_null(False))

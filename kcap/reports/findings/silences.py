@@ -10,7 +10,7 @@ from typing import Any, Final
 from kcap.limits import EVENTS_MOST
 from kcap.reports.findings.model import picking
 from kcap.reports.findings.observed import SERVER, Observed, Row
-from kcap.reports.findings.served import ALL, PROMPT, REPLICATED, WAITING, served
+from kcap.reports.findings.served import ALL, PROMPT, REPLICATED, WAITING, in_time, served
 from kcap.reports.recorded import functions
 
 STEP_NS: Final = 125_000_000
@@ -62,18 +62,17 @@ def delayed(seen: Observed, chosen: Any, late: Any) -> Any:
     table, ibis = seen.exchanges, functions(chosen)
     waits = table.filter(table.api.isin(WAITING) | (table.throttle_time_ms > 0)).select("connection").distinct()
     columns = (*SERVER, "connection", "client_ip", "exchange", "request_first_packet", "api", "request_last_ns",
-               "response_first_ns", "flags", "to_all")  # fmt: skip
+               "response_first_ns", "to_all")  # fmt: skip
     open_ = table.filter(
         table.api.isin(sorted(PROMPT)), table.outcome == "unanswered", table.reason.isin(list(UNANSWERED)),
-        table.age_ns.notnull(), table.request_last_ns.notnull(), ~table.connection.isin(seen.closed_by_server),
+        table.age_ns.notnull(), table.request_last_ns.notnull(), ~table.connection.isin(seen.closed_by_server), in_time(table),
     )  # fmt: skip
     open_ = open_.mutate(
         to_all=(open_.api == "Produce") & (open_.acks == ALL).fill_null(False), ended_ns=open_.request_last_ns + open_.age_ns
     )
     answered = chosen.filter(late).select(*columns, ended_ns=ibis.null("int64"), left=chosen.flags.contains("late"))
     open_ = open_.select(*columns, "ended_ns", left=open_.reason != "capture_end")
-    both = answered.union(open_)
-    return both.filter(~both.flags.contains("retransmitted")).anti_join(waits, "connection")
+    return answered.union(open_).anti_join(waits, "connection")
 
 
 def overdue(seen: Observed, least: int) -> dict[tuple[str, int], list[int]]:

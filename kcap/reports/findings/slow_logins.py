@@ -11,7 +11,7 @@ from typing import Final
 from kcap.limits import EVENTS_MOST
 from kcap.reports.findings.model import Finding, Found, rule, seconds, where
 from kcap.reports.findings.observed import SERVER, Observed, Row, clients_in, rows_by
-from kcap.reports.findings.served import served
+from kcap.reports.findings.served import in_time, served
 
 LOGIN: Final = ("SaslAuthenticate", "SaslHandshake")
 OTHERS: Final = 10
@@ -44,7 +44,7 @@ def login_slow(seen: Observed, limit: Mapping[str, float]) -> Found:
     from kcap.reports.findings.absences import absences, waited_for
 
     table = seen.exchanges
-    chosen = table.filter(table.api.isin(list(LOGIN)), table.error == "NONE", ~table.flags.contains("retransmitted"))
+    chosen = table.filter(table.api.isin(list(LOGIN)), table.error == "NONE", in_time(table))
     chosen = chosen.mutate(own=chosen.latency_ns - chosen.rtt_ns.fill_null(0))
     columns = ("client_id", "api", *SERVER, "request_first_ns", "request_last_ns", "latency_ns", "age_ns", "acks", "own")
     late = chosen.filter(chosen.own >= least).select(*columns)

@@ -11,8 +11,8 @@ RULES = ("tls-certificate-refused", "tls-client-certificate-refused", "tls-nothi
 def failed(*alerts: str, **more: object) -> Row:
     """A TLS connection without an exchange."""
     return CONNECTION | {
-        "connection": "C1", "phase": "tls", "tls": True, "client_id": None, "exchanges": 0, "server_port": 9093,
-        "tls_version": "TLS 1.2", "tls_alerts": list(alerts),
+        "connection": "C1", "phase": "tls", "tls": True, "client_id": None, "exchanges": 0, "response_frames": 0,
+        "server_port": 9093, "tls_version": "TLS 1.2", "tls_alerts": list(alerts),
     } | more  # fmt: skip
 
 
@@ -59,6 +59,21 @@ def test_what_a_capture_lacks_accuses_nobody() -> None:
     assert rules_of(failed("server: handshake_failure", client_captured=0)) == {}, "it may be a reaction to the client's alert"
 
 
+def test_a_request_before_the_refusal_of_a_certificate_hides_nothing() -> None:
+    """A client of TLS 1.3 sends its first request before the server's alert, which keys show."""
+    refused = failed("server: bad_certificate", tls_version="TLS 1.3", phase="kafka", client_id="app", exchanges=1)
+    assert list(rules_of(refused)) == [RULES[1]]
+
+
+def test_advice_is_about_what_the_alert_reports() -> None:
+    (row,) = rules_of(failed("client: certificate_expired"))[RULES[0]]
+    assert "truststore" not in row["advice"]
+    assert "dates" in row["advice"]
+    mixed = failed("client: unknown_ca", tls_ja4="t13i1"), failed("client: unknown_ca", connection="C2", tls_ja4="t13i2")
+    (row,) = rules_of(*mixed)[RULES[0]]
+    assert "ja4" not in row["evidence"], "several clients have no fingerprint in common"
+
+
 def test_what_is_surer_has_more_confidence() -> None:
     rows = [rules_of(failed(f"client: {alert}"))[RULES[0]][0] for alert in ("unknown_ca", "bad_certificate", "encrypted_alert")]
     sure = [row["confidence"] for row in rows]
@@ -84,7 +99,8 @@ def test_clients_that_try_once_are_one_finding_for_information() -> None:
 
 def test_connections_that_worked_or_only_closed_are_silent() -> None:
     assert not rules_of(
-        failed("client: certificate_unknown", exchanges=3, phase="kafka"), failed(), failed("client: user_canceled"),
+        failed("client: certificate_unknown", exchanges=3, response_frames=3, phase="kafka"),
+        failed(), failed("client: user_canceled"),
         CONNECTION | {"connection": "C9"},
     )  # fmt: skip
 

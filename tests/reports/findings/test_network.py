@@ -58,7 +58,15 @@ def test_loss_behind_the_capture_is_told_by_what_receivers_report() -> None:
     sender = CONNECTION | {"connection": "C1", "packets": 1000, "retransmitted": 20, "sacked": 6, "spurious": 4}
     (row,) = found("retransmission-bound", observed([], connections=[sender]))
     assert (row["severity"], row["evidence"]["sacked"], row["evidence"]["spurious"]) == ("medium", 6, 4)
-    assert found("retransmission-bound", observed([], connections=[sender | {"sacked": 0}])) == [], "probes alone"
+    (row,) = found("retransmission-bound", observed([], connections=[sender | {"sacked": 0}]))
+    assert row["sentence"].endswith("receivers reported 0 holes and 4 duplicates"), "16 that it does not report were lost"
+    probes = [sender | {"sacked": 0, "spurious": spurious} for spurious in (0, 15, 20)]
+    assert all(not found("retransmission-bound", observed([], connections=[one])) for one in probes), "probes alone"
+    gaps = many(2, 1.0, flags=["gap"])
+    assert found("retransmission-bound", observed(gaps, connections=[sender | {"sacked": 0}])) == [], "reports may be lost"
+    twice = sender | {"sacked": 2, "duplicated": 180}
+    assert found("retransmission-bound", observed([], connections=[twice])) == [], "the capture has packets twice"
+    assert found("retransmission-bound", observed([], connections=[twice | {"sacked": 10}])), "receivers report loss as well"
     assert found("retransmission-bound", observed([], connections=[sender | {"spurious": 15}])) == [], "hardly one was needed"
     assert found("retransmission-bound", observed([], connections=[sender | {"packets": 9_000}])) == [], "one of a thousand"
 

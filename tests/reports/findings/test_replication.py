@@ -25,6 +25,12 @@ def test_all_leaders_that_wait_for_a_follower_are_one_finding() -> None:
     assert "RemoteTimeMs" in row["advice"]
 
 
+def test_writes_that_were_lost_on_the_way_wait_for_no_follower() -> None:
+    """A tap beside the broker sees the first copy of a request too, if the broker drops it for its checksum."""
+    lost = [row | {"flags": ["retransmitted"]} for row in writes(1, 20, 0.1)]
+    assert said(lost, beside(1, 20)) == []
+
+
 def test_the_fetches_of_followers_name_the_broker_that_all_have_in_common() -> None:
     both = [*writes(1, 20, 0.1), *polls(1, 3, [0.099] * 20), *writes(2, 20, 0.1), *polls(2, 3, [0.099] * 20)]
     (row,) = said(both)

@@ -13,6 +13,7 @@ def test_what_waits_on_purpose_is_no_part_of_a_broker_s_time() -> None:
         exchange("C1", 3, "Heartbeat", 2, 0.02),
         exchange("C1", 4, "Fetch", 3, 0.5),
         exchange("C1", 5, "CreateTopics", 4, 0.5),
+        exchange("C1", 6, "Produce", 5, 0.2, acks=-1, flags=["retransmitted"]),
     ]
     seen = observed(rows)
     chosen, late = served(seen, LIMIT)

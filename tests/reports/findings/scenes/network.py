@@ -64,6 +64,16 @@ def reported() -> Observed:
     return observed([], connections=links)
 
 
+def waiting() -> Observed:
+    """A host whose connections have one segment on the way at a time: of 90 that were sent again, of 500 packets, a receiver
+    reports that 30 arrived twice, and it sees no hole. Packets of another host were captured twice."""
+    links = [
+        lossy(connection="C1", packets=500, retransmitted=90, duplicated=9, spurious=30),
+        lossy(connection="D1", client_ip="10.0.0.8", packets=500, retransmitted=90, duplicated=10, spurious=30),
+    ]
+    return observed([], connections=links)
+
+
 def lost_before() -> Observed:
     """Receivers' host: of 20 retransmissions 14 filled a hole, 2 of the other 6 were not needed; 5 segments opened holes."""
     return observed([], connections=[lossy(connection="C1", packets=1000, retransmitted=6, spurious=2, recovered=14,
@@ -152,11 +162,17 @@ SCENES = [
         packets 1000, gaps 1.
         """, kind="out of order", least={"segments": 24, "share": 0.024, "holes": 4}),
     Scene("retransmission-bound", reported, """
-        medium 0.8: 20 of 1,000 packets between 10.0.0.9 (app) and its brokers were retransmissions, receivers reported 6 holes.
-        Seen 20 times from 1 s to 9 s, 0 s lost. Who: client_ips ['10.0.0.9'], client_ids ['app']. Filter: client_ip ==
-        "10.0.0.9". Evidence: retransmitted 20, recovered 0, spurious 4, out_of_order 0, filled 0, sacked 6,
+        medium 0.8: 20 of 1,000 packets between 10.0.0.9 (app) and its brokers were retransmissions, receivers reported 6 holes
+        and 4 duplicates. Seen 20 times from 1 s to 9 s, 0 s lost. Who: client_ips ['10.0.0.9'], client_ids ['app']. Filter:
+        client_ip == "10.0.0.9". Evidence: retransmitted 20, recovered 0, spurious 4, out_of_order 0, filled 0, sacked 6,
         packets 1000, gaps 0.
         """, kind="reported", least={"segments": 16, "share": 0.016, "holes": 6}),
+    Scene("retransmission-bound", waiting, """
+        medium 0.8: 90 of 500 packets between 10.0.0.9 (app) and its brokers were retransmissions, receivers reported 0 holes
+        and 30 duplicates. Seen 90 times from 1 s to 9 s, 0 s lost. Who: client_ips ['10.0.0.9'], client_ids ['app']. Filter:
+        client_ip == "10.0.0.9". Evidence: retransmitted 90, recovered 0, spurious 30, out_of_order 0, filled 0, sacked 0,
+        packets 500, gaps 0.
+        """, kind="waiting", least={"segments": 60, "share": 0.12}, most={"copies": 0.198}),
     Scene("retransmission-bound", lost_before, """
         medium 0.8: 20 of 1,000 packets between 10.0.0.9 (app) and its brokers were retransmissions, 14 of them for packets that
         were lost before the capture point, 5 segments came out of order. Seen 20 times from 1 s to 9 s, 0 s lost. Who:
