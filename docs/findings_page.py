@@ -6,7 +6,7 @@ usage: .venv/bin/python docs/findings_page.py [--check]
 import sys
 from pathlib import Path
 
-from kcap.reports.findings.model import SEVERITIES
+from kcap.reports.findings.model import EXPLANATIONS, SEVERITIES
 from kcap.reports.findings.report import RULES
 
 PAGE = Path(__file__).with_name("findings.md")
@@ -70,7 +70,7 @@ def page() -> str:
             out += [
                 f"### {rule.id}", "", rule.about, "", f"- **Looks at** {rule.looks_at}.",
                 *([f"- **Thresholds**: {limits}."] if limits else []), f"- **Confidence**: {rule.confidence:.0%}.",
-                f"- **Next step**: {rule.advice}", f"- **Or else**: {rule.instead}.",
+                f"- **Next step**: {rule.advice}", f"- **{EXPLANATIONS.capitalize()}**: {rule.instead}.",
                 *([f"- **Sources**: {rule.sources}."] if rule.sources else []), "",
             ]  # fmt: skip
     return "\n".join(out).rstrip() + "\n"

@@ -55,8 +55,8 @@ client_ip string address of the client
 client_port int32 TCP port of the client
 server_ip string address of the Kafka broker
 server_port int32 TCP port of the Kafka broker
-broker_id int32? node id, learned from Metadata and DescribeCluster
-cluster_id string? learned from Metadata and DescribeCluster
+broker_id int32? node id, from responses that list brokers
+cluster_id string? from responses to Metadata and DescribeCluster
 api_key int16? request header; null for orphans and raw SASL tokens
 api string? Kafka's name of the API, null for unknown keys; SaslToken for raw tokens
 api_version int16? request header
@@ -66,11 +66,11 @@ software_name string? from the connection's ApiVersions request v3 or later (KIP
 software_version string? from the connection's ApiVersions request v3 or later (KIP-511)
 sasl_mechanism string? from the connection's SaslHandshake
 principal string? user of the login, if the login shows it
-tls bool the connection is encrypted and was decrypted with a key log
+tls bool the connection is encrypted and was decrypted
 outcome string answered, one_way (acks=0), unanswered or orphan
-reason string? why it is unanswered or orphan: capture_end, fin, rst, skipped, midstream; lost_in_capture (by it, or before it)
-age_ns int64? unanswered requests: capture time from the last byte to the reason
-in_flight int32? requests in flight when this response was complete, its own included; above 64 too high after gaps
+reason string? why it is unanswered or orphan: capture_end, fin, rst, skipped, midstream, lost_in_capture (bytes are missing)
+age_ns int64? unanswered requests: capture time from the last byte to the event that reason names
+in_flight int32? requests in flight when this response was complete, its own included; above 64, an upper bound after gaps
 request_bytes int64? frame bytes with the 4-byte length, as announced
 response_bytes int64? frame bytes with the 4-byte length, as announced
 request_first_ns int64? packet time at which the frame's first byte was first seen
@@ -197,7 +197,7 @@ tls_client_subject string? subject of the client's certificate (RFC 4514); TLS 1
 tls_server_subject string? subject of the server's certificate (RFC 4514); TLS 1.3 encrypts it, so keys are needed
 tls_resumed bool? the session resumed an earlier one, by session id, ticket or PSK; null if a hello is missing
 tls_handshake_ns int64? from the ClientHello to the last Finished, by their packets; null with 0-RTT data or missing records
-tls_alerts list<string>? alerts that could be read, except those of a close: sender, name and meaning; null without TLS
+tls_alerts list<string>? alerts that were read or recognised by length, except those of a close: sender, name and meaning
 exchanges int64 rows of this connection
 request_frames int64 complete frames of the client
 response_frames int64 complete frames of the server
@@ -225,7 +225,7 @@ CAPTURES = _table("""
 capture string base name, made unique by path tail
 path string as given
 size int64? bytes on disk
-format string pcap or pcapng, and how it is compressed
+format string pcap, pcapng, or pcap+snoop for a snoop file; then + and the compression
 link_types list<int64> LINKTYPE_ values seen
 snaplen int64? snapshot length the file announces
 first_ns int64? time of the first packet
@@ -264,7 +264,7 @@ high_watermark int64? of the response
 last_stable_offset int64? of the response
 log_start_offset int64? of the response; low watermark of DeleteRecords
 committed_offset int64? of OffsetCommit, TxnOffsetCommit and OffsetFetch
-timestamp_ms int64? of ListOffsets (-2 and below have special meanings) or of a commit; log append time of a Produce
+timestamp_ms int64? of ListOffsets (negative values have special meanings) or of a commit; log append time of a Produce
 leader_epoch int32? of the response, or else of the request
 batches int32? record batches of a Produce request or a Fetch response
 records int64? records, from batch headers; a ShareFetch may bring more than it acquires

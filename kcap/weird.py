@@ -36,20 +36,20 @@ class WeirdKind(StrEnum):
     # packets
     LINK_UNKNOWN = "link_unknown", "a link type that cannot be decoded"
     PACKET_MALFORMED = "packet_malformed", "headers that contradict themselves"
-    PACKET_CUT = "packet_cut", "the snapshot length cut a header; nothing of the packet can be read"
+    PACKET_CUT = "packet_cut", "the snapshot length cut a header; the packet cannot be read"
     FRAGMENTS_INCOMPLETE = "fragments_incomplete", "a datagram with missing IP fragments"
     FRAGMENTS_LIMIT = "fragments_limit", "more unfinished datagrams than the limit"
     # TCP streams
     OVERLAP_DIFFERS = "overlap_differs", "the same sequence numbers carried different bytes; the first copy won"
     GAP = "gap", "stream bytes that no packet of the capture carries"
-    LATE_DATA = "late_data", "data for a hole that was no longer waited for"
+    LATE_DATA = "late_data", "data for a hole that had been given up"
     REORDER_LIMIT = "reorder_limit", "a hole was closed because too much data waited behind it"
     DATA_AFTER_FIN = "data_after_fin", "data after the end of a stream"
     CONNECTION_LIMIT = "connection_limit", "more open connections than the limit; the quietest one was closed"
     CONNECTION_IDLE = "connection_idle", "a connection without a packet for longer than the idle time"
     # TLS
     TLS_TURNS_LIMIT = "tls_turns_limit", "more turns on an encrypted connection than the limit; later ones are not listed"
-    TLS_RECORDS_LOST = "tls_records_lost", "application data between records that open is missing or opens under no key"
+    TLS_RECORDS_LOST = "tls_records_lost", "application data between decrypted records is missing, or no key decrypts it"
     # Kafka frames
     NOT_KAFKA = "not_kafka", "a TCP connection that is not Kafka; the detail names what it looks like"
     PROXY_HEADER = (
@@ -61,20 +61,20 @@ class WeirdKind(StrEnum):
         "recognition_limit",
         "connections that are not recognised yet hold more bytes than the limit; this one was decided by the bytes it had",
     )
-    BOUNDARY_LOST = "boundary_lost", "no frame can start here; resync searches the next boundary"
+    BOUNDARY_LOST = "boundary_lost", "no frame can start here; resync searches for the next boundary"
     RESYNCED = "resynced", "resync found the next frame boundary"
-    FRAME_LENGTH_INVALID = "frame_length_invalid", "a length prefix that is negative, too short or above Kafka's own limit"
+    FRAME_LENGTH_INVALID = "frame_length_invalid", "a length prefix that is negative, too short, or above the limit of Kafka"
     FRAME_INCOMPLETE = "frame_incomplete", "a frame whose end is missing"
     FRAMES_LIMIT = (
         "frames_limit",
         "unfinished frames of all connections hold more bytes than the limit; this one was not read completely",
     )
     API_UNKNOWN = "api_unknown", "a request with a key or version that no Kafka release has"
-    HUNT_LIMIT = "hunt_limit", "resync reached its limit and skipped bytes"
+    HUNT_LIMIT = "hunt_limit", "the search for a frame boundary reached its limit and skipped bytes"
     # exchanges
-    UNANSWERED = "unanswered", "the detail gives the reason"
+    UNANSWERED = "unanswered", "a request without a response; the detail gives the reason"
     ORPHAN = "orphan", "a response without a captured request"
-    OUT_OF_ORDER_RESPONSE = "out_of_order_response", "brokers respond in order; this one did not"
+    OUT_OF_ORDER_RESPONSE = "out_of_order_response", "a response before one to an earlier request; brokers respond in order"
     CORRELATION_REUSED = "correlation_reused", "a request repeats the id of an outstanding one"
     LATE_RESPONSE = "late_response", "a response after the client had closed its side"
     ACKS0_ANSWERED = "acks0_answered", "a response to a Produce with acks=0"

@@ -49,13 +49,16 @@ def fault_of(path: str) -> str | None:
 
 
 def require_capture(paths: Sequence[str]) -> None:
-    """Raises CaptureError if a file is missing, or if none is a capture. An input that can be read only once may be a capture,
-    and an empty file may become one."""
-    missing = next((path for path in paths if path != STANDARD_INPUT and not os.path.exists(path)), None)
+    """Raises CaptureError if a file is missing, if folders have no capture, or if no file is one. An input that can be read
+    only once may be a capture, and an empty file may become one. `paths` are as users give them."""
+    files = expand(paths)
+    if paths and not files:
+        raise CaptureError(f"{', '.join(paths)}: no capture file there")
+    missing = next((path for path in files if path != STANDARD_INPUT and not os.path.exists(path)), None)
     if missing is not None:
         raise CaptureError(f"{missing}: no such file or directory")
     faults: list[str] = []
-    for path in paths:
+    for path in files:
         fault = fault_of(path) if path != STANDARD_INPUT and os.path.isfile(path) and os.path.getsize(path) else None
         if fault is None:
             return

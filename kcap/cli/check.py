@@ -16,7 +16,7 @@ from kcap.cli.places import Writes
 from kcap.errors import UsageError, did_you_mean
 from kcap.output.escaping import json_text
 from kcap.reports.findings.evidence import evidence_line
-from kcap.reports.findings.model import NO_CLIENTS, NO_KAFKA, SEVERITIES, headline, passed
+from kcap.reports.findings.model import EXPLANATIONS, NO_CLIENTS, NO_KAFKA, SEVERITIES, headline, passed
 from kcap.reports.text import (
     UNLIMITED,
     Style,
@@ -41,6 +41,8 @@ SUFFIXES: Final = {
 }  # fmt: skip
 LEVELS: Final = {"critical": "error", "high": "error", "medium": "warning", "low": "note", "info": "note"}
 """Severity -> level of SARIF 2.1.0."""
+PROSE_WIDTH: Final = 100
+"""Most columns of the text about a rule, which is wrapped also if it does not go to a terminal."""
 
 
 @click.command("check")
@@ -114,27 +116,29 @@ def rules_listed() -> str:
 
 
 def explained(name: str, changed: Mapping[str, Mapping[str, float]] | None = None) -> str:
-    """A rule in full; `changed` has thresholds from the configuration."""
+    """A rule in full, wrapped as prose; `changed` has thresholds from the configuration."""
     from kcap.cli.report_formats import screen_width
     from kcap.reports.findings.report import rules
 
     rule = rules()[known(name)[0]]
     own = (changed or {}).get(rule.id, {})
     limits = [
-        f"{key} = {own.get(key, value):g}" + (f" (by itself {value:g})" if key in own else "")
+        f"{key} = {own.get(key, value):g}" + (f" (default {value:g})" if key in own else "")
         for key, value in rule.thresholds.items()
     ]
     example = next(iter(rule.thresholds.items()), None)
-    setting = [f"to change   config.toml: [check.{rule.id}] {example[0]} = {example[1]:g}"] if example else []
-    needs = [f"needs       {', '.join(rule.needs)} in the capture"] if rule.needs else []
-    text = "\n".join((
-        f"{rule.id}: {rule.about}", f"severity    {rule.severity}, confidence {rule.confidence:.0%}",
-        f"looks at    {rule.looks_at}", f"thresholds  {', '.join(limits) or 'none'}", *setting, *needs,
-        f"next step   {rule.advice}", f"or else     {rule.instead}",
-        *([f"sources     {rule.sources}"] if rule.sources else []),
-    ))  # fmt: skip
-    width = screen_width()
-    return "\n".join(part for line in text.split("\n") for part in wrapped(line, width, " " * 12) or [""])
+    parts = {
+        "severity": f"{rule.severity}, confidence {rule.confidence:.0%}", "looks at": rule.looks_at,
+        "thresholds": ", ".join(limits) or "none",
+        "to change": f"config.toml: [check.{rule.id}] {example[0]} = {example[1]:g}" if example else "",
+        "needs": f"{', '.join(rule.needs)} in the capture" if rule.needs else "",
+        "next step": rule.advice, EXPLANATIONS: rule.instead, "sources": rule.sources,
+    }  # fmt: skip
+    width, indent = min(screen_width(limited=True), PROSE_WIDTH), len(EXPLANATIONS) + 2
+    out = [part for line in f"{rule.id}: {rule.about}".split("\n") for part in wrapped(line, width) or [""]] + [""]
+    for head, text in parts.items():
+        out += wrapped(f"{head:<{indent}}{text}", width, " " * indent) if text else []
+    return "\n".join(out)
 
 
 def formatted(result: Row, form: str, output: str | None, files: Sequence[str] = ()) -> str:
@@ -189,7 +193,7 @@ def lines_of(row: Row, *, unicode: bool = True) -> list[str]:
         f"who: {figures(row['who'])}", f"when: {when(row['first_ns'], row['last_ns'])}",
         *([f"over the capture: |{bars}|"] if bars else []),
         f"evidence: {evidence_line(row['evidence'])}; confidence {row['confidence']:.0%}",
-        f"next: {row['advice']}", f"or else: {row['instead']}",
+        f"next step: {row['advice']}", f"{EXPLANATIONS}: {row['instead']}",
         f"rule {row['id']}" + (f"; show: -Y '{row['filter']}'{around}" if row["filter"] else ""),
     ]  # fmt: skip
 

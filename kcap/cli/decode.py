@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from kcap.capture.beginnings import SNOOP
 from kcap.cli.places import Reads
 from kcap.errors import CaptureError, UsageError, did_you_mean, said
 from kcap.output.escaping import json_text
@@ -22,6 +23,15 @@ if TYPE_CHECKING:
 SEPARATORS: Final = re.compile(rb"0[xX]|[\s:,]+")
 HEX: Final = re.compile(rb"(?:[0-9a-fA-F]{2})+")
 LENGTH: Final = 4
+CAPTURES: Final = (
+    b"\xd4\xc3\xb2\xa1",
+    b"\xa1\xb2\xc3\xd4",
+    b"\x4d\x3c\xb2\xa1",
+    b"\xa1\xb2\x3c\x4d",
+    b"\x0a\x0d\x0d\x0a",
+    SNOOP,
+)
+"""First bytes of pcap, pcapng and snoop, with which no message of Kafka begins."""
 USAGE: Final = 2
 
 
@@ -85,7 +95,7 @@ def run(
 def read_bytes(as_hex: str | None, files: tuple[str, ...]) -> bytes:
     """The input as bytes.
 
-    Raises UsageError if it is missing or invalid, CaptureError if it cannot be read.
+    Raises UsageError if it is missing, invalid or a capture, CaptureError if it cannot be read.
     """
     if as_hex is not None:
         # Without quotes, the shell passes the groups of the number as further words.
@@ -101,9 +111,12 @@ def read_bytes(as_hex: str | None, files: tuple[str, ...]) -> bytes:
         return sys.stdin.buffer.read()
     try:
         with open(files[0], "rb") as file:
-            return file.read()
+            found = file.read()
     except OSError as error:
         raise CaptureError(f"{files[0]}: {said(error)}") from None
+    if found.startswith(CAPTURES):
+        raise UsageError(f"{files[0]} is a capture; kcap rows lists its exchanges, and kcap show decodes one of them")
+    return found
 
 
 def from_text(text: bytes) -> bytes | None:

@@ -37,6 +37,25 @@ UNITS: Final = (
 )
 """Pattern of column names -> unit; the first match counts."""
 NULLS: Final = (
+    ("connections.detail", "the connection is Kafka without a PROXY protocol header, or has no byte that was captured"),
+    ("connections.tls_*", "there is no TLS, or the capture does not show it"),
+    ("captures.size", "the capture is not a file on disk"),
+    ("captures.snaplen", "the file announces none"),
+    ("captures.kernel_drops", "the file has no such statistics"),
+    ("captures.*_ns", "no packet was read"),
+    ("weirds.connection", "the oddity is the file's"),
+    ("weirds.*", "the oddity has no place in a file"),
+    ("records.offset", "the response has no offset, or was not captured"),
+    ("records.timestamp_*", "the format of the message has none"),
+    ("records.control", "the record is no control record"),
+    ("records.key*", "the record has no key"),
+    ("records.value*", "the record has no value (a tombstone)"),
+    ("negotiations.api", "no Kafka release has the key"),
+    ("negotiations.verdict", "what the broker offers was not captured"),
+    ("negotiations.chosen", "no other response was captured"),
+    ("negotiations.error*", "no response with another error was captured"),
+    ("brokers.rack", "the broker has none, or the version of the message has none"),
+    ("brokers.server_*", "no address in the capture was verified to be this endpoint"),
     ("*_last_capture", "the file of the first byte"),
     ("request_transfer_ns", "not all of the request's bytes were captured"),
     ("request_*", "no byte of the request was captured, or not this one"),
@@ -67,23 +86,20 @@ NULLS: Final = (
     ("topic_id", "the version has none"),
     ("broker_min", "the broker does not offer the API, or its offer was not captured"),
     ("broker_max", "the broker does not offer the API, or its offer was not captured"),
-    ("connection", "the oddity is the file's"),
     ("closed_ns", "no FIN or RST was captured"),
     ("*_resent_at_ns", "no unacknowledged data was retransmitted"),
     ("*_unacked_ns", "all data was acknowledged, or no acknowledgement was captured"),
     ("closed_by", "no FIN or RST was captured, or the side of the client is not known"),
-    ("key", "the record has none"),
-    ("value", "the record has none (a tombstone)"),
     ("*", "the message or its version has none, or it was not captured"),
 )
-"""Pattern of names of nullable columns -> when they are null; the first match counts."""
+"""Pattern of nullable columns, by name or by table and name -> when they are null; the first match counts."""
 PROTOCOLS: Final = ("kafka.", "tcp.", "ip.", "ipv6.", "frame.")
 """Prefixes of Wireshark's field names."""
 
 
-def matching(patterns: tuple[tuple[str, str], ...], name: str) -> str:
-    """The text of the first pattern that matches a name; empty for none."""
-    return next((text for pattern, text in patterns if fnmatchcase(name, pattern)), "")
+def matching(patterns: tuple[tuple[str, str], ...], *names: str) -> str:
+    """The text of the first pattern that matches one of the names of a thing; empty for none."""
+    return next((text for pattern, text in patterns if any(fnmatchcase(name, pattern) for name in names)), "")
 
 
 def wireshark(table: str, name: str) -> str:
@@ -110,7 +126,7 @@ def columns(table: str) -> Lines:
 def described(table: str, column: Column) -> tuple[str, ...]:
     """One line of `columns`."""
     unit = matching(UNITS, column.name) if "int" in column.type or column.type == "timestamp" else ""
-    null = matching(NULLS, column.name) if column.nullable else "never"
+    null = matching(NULLS, column.name, f"{table}.{column.name}") if column.nullable else "never"
     return column.name, column.type, unit, column.doc, null, wireshark(table, column.name)
 
 

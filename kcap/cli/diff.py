@@ -58,7 +58,8 @@ def kinds_of(words: str) -> list[str]:
     kinds = [word.strip() for word in words.split(",") if word.strip()]
     for kind in kinds:
         if kind not in (*ORDER, ANY):
-            raise UsageError(f"--fail-on {kind!r} is no kind of difference{did_you_mean(kind, [*ORDER, ANY])}")
+            advice = did_you_mean(kind, [*ORDER, ANY]) or f"; there are {', '.join((ANY, *ORDER))}"
+            raise UsageError(f"--fail-on {kind!r} is no kind of difference{advice}")
     return kinds
 
 

@@ -72,12 +72,13 @@ def verdict(rows: list[Row]) -> str:
         f"{worst['group_id']} {'lost most ' if many and lost else ''}with {count(len(worst['rebalances']), 'rebalance')}{lost}"
     )
     done, failed = [row["commits"] for row in rows if row["commits"] is not None], sum(row["commit_errors"] for row in rows)
-    commits = f"; {failed:,} of {count(sum(done), 'commit')} failed" if done else ""
+    commits = f"; {failed:,} of {count(sum(done), 'commit')} failed" if sum(done) else "; no commits" if done else ""
     kind = "group" if {row["protocol"] for row in rows} & {"share", "streams"} else "consumer group"
     return f"{count(len(rows), kind)}: {most}{commits}."
 
 
 def sentence(row: Row) -> str:
+    """A group in a sentence: protocol, coordinator, members, rebalances with their causes, commits, lag."""
     rebalances = row["rebalances"]
     causes: dict[str, int] = {}
     for one in rebalances:

@@ -125,8 +125,8 @@ def show_version(ctx: click.Context, _parameter: click.Parameter, value: bool) -
 def kcap() -> None:
     """Reads packet captures of Apache Kafka traffic: which request got which response, how long it took and why.
 
-    kcap FILE... opens captures in the terminal UI. FILEs are pcap or pcapng, also compressed. Several FILEs are one capture, in
-    time order; - is standard input.
+    kcap FILE... opens captures in the terminal UI. FILEs are pcap, pcapng or snoop files, also compressed, or folders of these.
+    Several FILEs are one capture, in time order; - is standard input.
     """
 
 

@@ -5,6 +5,7 @@ from contextlib import ExitStack
 import click
 
 from kcap.cli.capture_output import FORMS, SECRETS_STAY, only_plain
+from kcap.cli.options import NOT_GIVEN
 from kcap.cli.places import Reads, Writes
 from kcap.cli.standard_streams import say, unreadable
 from kcap.errors import UsageError
@@ -38,7 +39,7 @@ def run(files: tuple[str, ...], more_files: tuple[str, ...], output: str, form: 
 
     paths = [*files, *more_files]
     if not paths:
-        raise UsageError("no capture given; name a file, or - for standard input")
+        raise UsageError(NOT_GIVEN)
     only_plain(output, form)
     with ExitStack() as stack:
         if secrets:  # the sessions are read first

@@ -45,6 +45,7 @@ def filter_of(text: str | None) -> "Filter | None":
 
 DECODE_AS: Final = re.compile(r"tcp\.port\s*==\s*(\d{1,5})(?:([-:])(\d{1,5}))?\s*,\s*kafka")
 """tshark's syntax: one port, a range 9092-9094, or a first port and a count, 9092:3."""
+NOT_GIVEN: Final = "no capture given; name a file, or - for standard input"
 PORT_LAST: Final = 65535
 
 
@@ -182,7 +183,7 @@ def paths_of(files: Sequence[str]) -> list[str]:
     """
     paths = [*files, *remembered("more_files")]
     if not paths:
-        raise UsageError("no capture given; name a file, or - for standard input")
+        raise UsageError(NOT_GIVEN)
     if jobs_given() != 1:
         from kcap.capture.paths import expand
 

@@ -106,7 +106,8 @@ def run(
 ) -> int:
     """Show one row per exchange: request, response, latency and its parts, sizes, errors, throttle, topics.
 
-    FILEs are pcap or pcapng, also compressed. Several FILEs are one capture, in time order; - is standard input.
+    FILEs are pcap, pcapng or snoop files, also compressed, or folders of these. Several FILEs are one capture, in time order;
+    - is standard input.
     """
     paths = paths_of(files)  # the second process imports its modules meanwhile
     from kcap.session import Capture

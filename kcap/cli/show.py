@@ -57,7 +57,9 @@ def run(
     from kcap.runtime import load_arrow
     from kcap.session import Capture
 
-    *captures, name = files or ("",)
+    if not files:
+        raise UsageError("no exchange given; name captures and then the exchange: kcap show FILE UID.N")
+    *captures, name = files
     match = NAME.fullmatch(name)
     if match is None:
         raise UsageError(

@@ -32,7 +32,10 @@ SHOWN: Final = 60
 @click.option("--format", "form", type=FormatName(FORMS), help="Output format. Default: text, or by the suffix of -o.")
 @click.option("-o", "--output", metavar="FILE", type=Writes(), help="Write to FILE, which appears when it is complete.")
 @click.option(
-    "--fail-on", metavar="OUTCOME,...", default="", help="Exit with code 1 if one ended so: aborted, fenced, open, ..."
+    "--fail-on",
+    metavar="OUTCOME,...",
+    default="",
+    help="Exit with code 1 if a transaction has this outcome: committed, aborted, fenced, timed_out or open.",
 )
 def run(
     files: tuple[str, ...], ids: tuple[str, ...], form: str | None, output: str | None, fail_on: str,
@@ -78,7 +81,11 @@ def sentence(row: Row) -> str:
     lasted = f"; median {duration(row['p50_ns'])}, longest {duration(row['max_ns'])}" if row["max_ns"] is not None else ""
     offsets = f"; offsets of group {words(row['group_ids'])}" if row["group_ids"] else ""
     fences = f"; {counted(row['fences'], 'request')} refused as fenced" if row["fences"] else ""
-    fences += f"; {counted(row['ended_again'], 'EndTxn request')} for what had ended already" if row["ended_again"] else ""
+    fences += (
+        f"; {counted(row['ended_again'], 'EndTxn request')} for a transaction that had ended already"
+        if row["ended_again"]
+        else ""
+    )
     return (
         f"{row['transactional_id']}: {counted(row['transactions'], 'transaction')}{f' ({ends})' if ends else ''}"
         f"{lasted}{offsets}{fences}"

@@ -41,14 +41,14 @@ def run(
 
     `kcap FILE...` does the same. A file that is being written is read for as long as it grows.
     """
-    from kcap.capture.paths import expand, require_capture
+    from kcap.capture.paths import require_capture
     from kcap.inputs import STANDARD as STANDARD_INPUT
 
     paths = paths_of(files)
     ports = kafka_ports(*ports_given())
     secrets_given()  # faults of secrets, the filter and files are reported before the terminal UI starts
     filter_of(only)
-    require_capture(expand(paths))
+    require_capture(paths)
     order = request(paths, ports, follow=follow)
     return browse(order, keys_from_terminal(piped=STANDARD_INPUT in paths), only, show_secrets=show_secrets)
 

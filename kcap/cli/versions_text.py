@@ -131,19 +131,19 @@ def story(made: Row, style: Style) -> list[str]:
     head = f"{made['connection']}: {who}{library}, with {made['server']}"
     out = [style.bold(line) for line in wrapped(head, style.width, INDENT)]
     if made.get("midstream"):
-        out.append("it had begun before the capture")
+        out.append("the connection began before the capture")
     for step in made["steps"]:
         at = duration(step["at_ns"]) if step["at_ns"] is not None else ""
         out += wrapped(f"{at:>9}  {step['exchange'].rpartition('.')[2]:>4}  {clean(step['text'])}", style.width, " " * 17)
     if made["lost_ns"]:
-        out.append(f"time lost to ApiVersions requests in vain: {duration(made['lost_ns'])}")
+        out.append(f"time lost to ApiVersions requests without a usable response: {duration(made['lost_ns'])}")
     if made["apis"]:
         columns = [
             TextColumn("API", lambda r: words(r["api"] or r["api_key"]), False),
             TextColumn("used", lambda r: " ".join(f"{v}({c})" for v, c in r["versions"].items()), False),
             TextColumn("offered", lambda r: span(*r["offered"]) if r["offered"] else "none", False),
             TextColumn("verdict", lambda r: words(r["verdict"]), False),
-            TextColumn("gone in", lambda r: r["removed_in"] or "", False, 1),
+            TextColumn("removed in", lambda r: r["removed_in"] or "", False, 1),
             TextColumn("several versions", lambda r: "yes" if r["downgraded"] else "", False, 2),
         ]
         out += ["", *lines(made["apis"], columns, style, lambda r: r["verdict"] in ("above_broker_max", "below_broker_min"))]

@@ -199,7 +199,8 @@ def key_of(name: str, own: frozenset[str] = frozenset()) -> Key:
     declared = DECLARED.get(column)
     if declared is None:
         known = [*DECLARED, *ALIASES, *LISTS, *own]
-        raise UsageError(f"--by {name!r} is no column of exchanges{did_you_mean(name, known)}")
+        advice = did_you_mean(name, known) or "; kcap schema --columns exchanges lists them"
+        raise UsageError(f"--by {name!r} is no column of exchanges{advice}")
     return Key(column, column, entry=declared.type.startswith("list<"))
 
 

@@ -49,3 +49,10 @@ def test_without_a_capture_the_first_fault_is_raised(tmp_path):
                        ([good, str(tmp_path / "none")], "none: no such file or directory")):  # fmt: skip
         with pytest.raises(CaptureError, match=why):
             require_capture(paths)
+
+
+def test_a_folder_without_a_capture_is_a_fault(tmp_path):
+    with pytest.raises(CaptureError, match="no capture file there"):
+        require_capture([str(tmp_path)])
+    save(tmp_path, content(1), "a.pcap")
+    require_capture([str(tmp_path)])

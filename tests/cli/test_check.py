@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from kcap.cli.check import PROSE_WIDTH
 from tests.cli.running import ENVIRONMENT, kcap
 
 PROBLEMS = Path(__file__).resolve().parents[2] / "pcaps" / "problems"
@@ -89,6 +90,7 @@ def test_rules_can_be_explained_listed_chosen_and_mistyped() -> None:
     stall = run("check", "--explain", "broker-stall").out
     assert "\n\n" in stall.partition("\nseverity")[0], "paragraphs stay apart"
     assert not [line for line in stall.partition("\nseverity")[0].splitlines()[1:] if line.startswith("    ")]
+    assert max(map(len, stall.splitlines())) <= PROSE_WIDTH, "prose is wrapped without a terminal, too"
     assert "zombie-fenced" in run("check", "--list").out
     assert report(CONFUSED, "--skip", "tls-plaintext-confusion")["rows"] == []
     wrong = run("check", CONFUSED, "--only", "tls-plaintext-confusio")
@@ -107,7 +109,7 @@ def test_thresholds_of_the_configuration_count_and_are_named(tmp_path: Path, mon
     config.write_text("[check.tls-plaintext-confusion]\nconnections = 1000\nalerts = 1000\n", encoding="utf-8")
     assert report(CONFUSED, "--only", "tls-plaintext-confusion")["rows"] == []
     said = run("check", "--explain", "tls-plaintext-confusion").out
-    assert "connections = 1000 (by itself 2)" in said
+    assert "connections = 1000 (default 2)" in said
     config.write_text("[check.tls-plaintext-confusion]\nconections = 9\n", encoding="utf-8")
     done = run("check", HEALTHY)
     assert done.code == 2

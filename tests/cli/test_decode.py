@@ -48,6 +48,12 @@ def test_files_hold_bytes_or_text(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert (reported["api"], reported["version"], reported["client_id"], reported["body"]) == ("Metadata", 1, "test", METADATA)
 
 
+def test_a_capture_is_no_message(pcaps: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("quota-3.9.pcap", "tls13.pcapng"):
+        assert main(["decode", str(pcaps / name)]) == 2
+        assert "is a capture; kcap rows lists its exchanges" in capsys.readouterr().err
+
+
 def test_a_response_needs_its_api(capsys: pytest.CaptureFixture[str]) -> None:
     frame = "00000007 00000000 ffffffff 00000000"
     assert main(["decode", "--response", "--hex", frame]) == 2

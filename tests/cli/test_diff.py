@@ -33,6 +33,7 @@ def test_equal_captures_pass() -> None:
     [
         ((HEALTHY,), "BEFORE and AFTER; 1 given"),
         ((HEALTHY, FENCED, "--fail-on", "latencies"), "did you mean latency"),
+        ((HEALTHY, FENCED, "--fail-on", "xyz"), "there are any, new-error, "),
         ((HEALTHY, "missing.pcap"), "missing.pcap"),
     ],
 )

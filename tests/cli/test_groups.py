@@ -31,6 +31,8 @@ def test_a_capture_without_groups_says_so() -> None:
     done = kcap("groups", PCAPS / "problems" / "zombie-fenced.pcap")
     assert done.returncode == 0
     assert "no consumer group was found" in done.stdout.decode()
+    done = kcap("groups", PCAPS / "quota-3.9.pcap")
+    assert "389ms of members' time lost; no commits." in " ".join(done.stdout.decode().split()), "not: 0 of 0 commits failed"
     done = kcap("groups", FENCED, "--group", "shop-ledgr")
     assert "no consumer group is called 'shop-ledgr'; without --group all are listed" in done.stdout.decode()
 

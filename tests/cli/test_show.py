@@ -138,3 +138,8 @@ def test_what_was_not_kept_is_said(
 def test_what_there_is_not(pcaps: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["show", str(pcaps / "node-platformatic.pcap"), name]) == 2
     assert capsys.readouterr().err.startswith("kcap: ")
+
+
+def test_without_words_it_names_what_is_missing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show"]) == 2
+    assert "kcap show FILE UID.N" in capsys.readouterr().err

@@ -49,7 +49,7 @@ GOLDEN = Path(__file__).parent.parent / "golden" / "versions"
 
 
 def closed_after(folder: Path) -> ConnectionProfiles:
-    """Sixty connections that the broker closes at the version of ListOffsets that Kafka 4.0 dropped."""
+    """Sixty connections that the broker closes at the version of ListOffsets that Kafka 4.0 removed."""
     stories = [
         closed_by_server(
             m.began(40_000 + number, 10**9 + number * 50_000_000).client(request(2, 0, 2, bytes.fromhex("ffffffff00000000")))

@@ -14,6 +14,7 @@ from kcap.reports.diff.compare import ALPHA, class_words, compared, percentiles
 from kcap.reports.diff.summaries import COLUMNS, SCOPES, Side, bounds, expressions, named_alike, sliced, span_of, summaries
 from kcap.reports.plans import planned
 from kcap.reports.source import Engine, ReportInput, engine_over, tables_of
+from kcap.reports.text import count
 
 NO_DIFFERENCE: Final = "no difference"
 SPAN, SLICED = "span", "sliced"
@@ -60,13 +61,13 @@ def result(before: Side, after: Side) -> Row:
     kinds: dict[str, int] = {}
     for row in found:
         kinds[row["what"]] = kinds.get(row["what"], 0) + 1
-    words = ", ".join(f"{count} {what}" for what, count in kinds.items())
+    words = ", ".join(f"{number} {what}" for what, number in kinds.items())
     head = f"{len(found)} difference{'s' if len(found) > 1 else ''}: {words}" if found else NO_DIFFERENCE
     return {
         "report": "diff", "captures": [*before.captures, *after.captures], "rows": rows, "left_out": {},
         "before": {"captures": before.captures, "span_ns": before.span_ns},
         "after": {"captures": after.captures, "span_ns": after.span_ns},
-        "sentence": f"{head} ({tests} tests, family-wise error {ALPHA:.0%}, Holm)",
+        "sentence": f"{head} ({count(tests, 'test')}, family-wise error {ALPHA:.0%}, Holm)",
         "classes": classes(before, after),
     }  # fmt: skip
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 SEVERITIES: Final = ("critical", "high", "medium", "low", "info")
 """From worst to least: data at risk or work stopped; errors that clients see; time lost; waste; worth knowing."""
+EXPLANATIONS: Final = "other explanations"
+"""Label of what else may explain a finding (`instead`)."""
 
 
 SETTING: Final = re.compile(r"\b[a-z]+(?:\.[a-z]+)+\b")

@@ -1,4 +1,4 @@
-"""Turns a group's events into members and rebalances.
+"""Members and rebalances of a group, from its events.
 
 In: the events of one group. Out: members with their assignments; rebalances with cause, duration and the member that the others
 waited for. Law: a cause is what the wire shows before the rebalance (a LeaveGroup, a member that is new or missing, another
@@ -23,7 +23,7 @@ STREAMS: Final = "StreamsGroupHeartbeat"
 """The API of groups whose assignments have subtopologies instead of topics (KIP-1071)."""
 POLL: Final = "poll timeout"
 """Reason of clients that left because the application did not poll within max.poll.interval.ms (KIP-800)."""
-SAID: Final = {"revoke": "revocation", "metadata": "metadata change", "subscription": "metadata change"}
+REASON_CAUSES: Final = {"revoke": "revocation", "metadata": "metadata change", "subscription": "metadata change"}
 """Word in a JoinGroup's reason -> cause. A revocation is the second step of a cooperative rebalance (KIP-429)."""
 MOVED: Final = ("NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS")
 BEGIN: Final = attrgetter("first_ns")
@@ -135,7 +135,8 @@ def classic(events: Sequence[Event]) -> list[Row]:
 
 
 def stopped(mine: Sequence[Event]) -> dict[str, int]:
-    """How long each member of a generation did not consume: from its JoinGroup to the response to its SyncGroup."""
+    """Member -> time from its JoinGroup to the response to its SyncGroup, ns. It does not consume meanwhile, except with a
+    cooperative assignor (KIP-429), with which it continues to consume the partitions that it does not revoke."""
     joins = {event.member_id or "": event for event in mine if event.api == "JoinGroup"}
     ends = {name: event.last_ns for name, event in joins.items()}
     for event in mine:
@@ -145,8 +146,8 @@ def stopped(mine: Sequence[Event]) -> dict[str, int]:
 
 def rejoin(joins: Sequence[Event]) -> str:
     """Why a group with unchanged members rebalances, by the reasons that its members give."""
-    said = " ".join(event.reason for event in joins)
-    return next((cause for word, cause in SAID.items() if word in said), "rejoin")
+    reasons = " ".join(event.reason for event in joins)
+    return next((cause for word, cause in REASON_CAUSES.items() if word in reasons), "rejoin")
 
 
 def reason_of(cause: str, joins: Sequence[Event], between: Sequence[Event]) -> str:
@@ -239,7 +240,7 @@ def fences_of(events: Sequence[Event]) -> list[Row]:
 
 
 def trigger(event: Event) -> str | None:
-    """The cause that a heartbeat is; None for one that only follows a rebalance."""
+    """The cause of a rebalance that a heartbeat is; None for a heartbeat that causes none."""
     if event.error in MOVED:
         return "new coordinator"
     if event.error in ("FENCED_MEMBER_EPOCH", "UNKNOWN_MEMBER_ID"):

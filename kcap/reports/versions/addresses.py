@@ -53,7 +53,7 @@ def why_unroutable(host: str) -> str | None:
     except ValueError:
         return None
     if address.is_unspecified:
-        return "no address of any machine"
+        return "not the address of a machine"
     return "a link-local address" if address.is_link_local else None
 
 
@@ -83,15 +83,15 @@ def advertised(case: DiagnosisContext) -> None:
             for stored, client in remote:
                 case.add((host, port), stored.uid, uid(stored.uid, 1), Diagnosis(
                     "advertised_localhost" if loopback else "advertised_unroutable", ERROR,
-                    f"{{servers}} sends {{who}} to {host}:{port}, which is {what}, on {{n}}",
-                    "Set advertised.listeners of that listener to a name or address that clients reach; the bootstrap "
-                    "connection works, every later one fails.",
+                    f"{{servers}} give{{vs}} {{who}} the address {host}:{port}, which is {what}, on {{n}}",
+                    "Set advertised.listeners of that listener to a name or address that clients reach. The bootstrap "
+                    "connection works, but connections to the advertised address do not reach the broker.",
                     {"client_ip": stored.address, "client_id": client, "server": place(server)},
                 ))  # fmt: skip
 
 
 def unused(case: DiagnosisContext) -> None:
-    """Clients that request the brokers repeatedly and connect to none of those that they receive."""
+    """Clients that request the list of brokers repeatedly and connect to none of the brokers in it."""
     brokers = case.whole.tracker.brokers
     tried: dict[str, dict[int, set[Server]]] = {}
     """Address of a client -> port -> servers with that port to which it connected."""
@@ -120,10 +120,10 @@ def unused(case: DiagnosisContext) -> None:
                 continue
             case.add((server, names), stored.uid, uid(stored.uid, 1), Diagnosis(
                 "advertised_unused", WARNING,
-                f"{{who}} get{{s}} the brokers {names} from {{servers}}, connect{{s}} to none of them and "
+                f"{{who}} receive{{s}} the brokers {names} from {{servers}}, connect{{s}} to none of them and "
                 f"request{{s}} Metadata "
-                "again and again, on {n}",
-                "The names may not resolve on the client's machine: try them there, and compare advertised.listeners.",
+                "repeatedly, on {n}",
+                "The names may not resolve on the client's machine: resolve them there, and compare advertised.listeners.",
                 {"client_ip": ip, "client_id": client, "server": place(server)},
             ))  # fmt: skip
 
@@ -142,7 +142,7 @@ def controllers(case: DiagnosisContext) -> None:
             continue
         case.add(case.group(profile.uid, client), profile.uid, uid(profile.uid, profile.opening[0].exchange), Diagnosis(
             "controller_listener", ERROR,
-            "{who} connect{s} to {servers}, a controller's listener, which takes neither Produce nor Metadata, on {n}",
+            "{who} connect{s} to {servers}, a controller's listener, which accepts neither Produce nor Metadata, on {n}",
             "Set bootstrap.servers to a listener of the brokers; controller.listener.names is for brokers and controllers, and "
             "for tools with bootstrap.controllers (KIP-919).", subject(profile, client),
         ))  # fmt: skip
@@ -174,9 +174,13 @@ def unreachable(case: DiagnosisContext) -> None:
         local = is_loopback(server[0]) and any(not is_loopback(str(line["client_ip"])) for line in lines)
         wrong = listed and (local or not refused or runs(running.get(server[0]), lines))
         how = "was refused" if refused else "got no response"
-        sentence = f"brokers advertise {place(server)}, and" if listed else f"at {place(server)},"
+        sentence = (
+            f"brokers advertise {place(server)}, and every connection to it"
+            if listed
+            else f"every connection to {place(server)}"
+        )
         advice = (
-            "nothing listens there: see whether that broker runs, and compare advertised.listeners"
+            "nothing listens there, or a firewall refuses: check whether that broker runs, and compare advertised.listeners"
             if refused
             else "compare advertised.listeners and firewalls"
         )
@@ -187,7 +191,7 @@ def unreachable(case: DiagnosisContext) -> None:
         for line in lines:
             one, kind = str(line["connection"]), "wrong_listener" if wrong else "unreachable"
             case.add((server,), one, one, Diagnosis(
-                kind, ERROR, f"{sentence} every connection there {how}: {{n}}", f"{advice[0].upper()}{advice[1:]}.",
+                kind, ERROR, f"{sentence} {how}: {{n}}", f"{advice[0].upper()}{advice[1:]}.",
                 {"client_ip": line["client_ip"], "client_id": None, "server": place(server)},
             ))  # fmt: skip
 

@@ -34,9 +34,9 @@ WAITING: Final = keys_of_apis("Fetch", "JoinGroup", "SyncGroup", "ShareFetch")
 """APIs whose responses are delayed on purpose: a missing response at the end of a connection shows little."""
 SEVERAL: Final = 2
 PRODUCE, FETCH = 0, 1
-NO_SUCH_API: Final = "No Kafka release has this API: a client of another product, or bytes that are no Kafka."
+NO_SUCH_API: Final = "No Kafka release has this API: a client of another product, or bytes that are not Kafka's."
 IGNORES_OFFER: Final = (
-    "The client does not heed the versions that the broker offers (as librdkafka 2.6.0 with Fetch 12): upgrade it, or pin it "
+    "The client ignores the versions that the broker offers (as librdkafka 2.6.0 does with Fetch 12): upgrade it, or pin it "
     "to the broker's release."
 )
 REQUESTS_NO_OFFER: Final = (
@@ -116,8 +116,8 @@ def deaths(case: DiagnosisContext) -> None:
                 "advertised_but_removed", ERROR,
                 f"{{servers}} close{{vs}} the connection after {call(death.key, death.version)} of {{who}} though "
                 "ApiVersions offers it, on {n}",
-                "Kafka 4 names Produce 0-2 only so that librdkafka keeps compression on (KAFKA-18659) and takes 3 and later "
-                "(KIP-896): upgrade the client.", subject(profile, death.client),
+                "Kafka 4 offers Produce 0-2 only so that librdkafka keeps compression on (KAFKA-18659), and accepts version 3 "
+                "and later (KIP-896): upgrade the client.", subject(profile, death.client),
             ))  # fmt: skip
         elif (profile.server, death.key, death.version) not in answered and at_once(death) and not needs_login(case, profile):
             unknown.setdefault(group, []).append(death)
@@ -183,11 +183,11 @@ def named(case: DiagnosisContext, death: Death, group: tuple[object, ...], range
         kind, advice = "above_broker_max", "The broker is older than this API, or serves it on another listener."
     else:
         kind = "below_broker_min"
-        advice = f"Kafka {since} dropped it (KIP-896): " if since else "The client is too old for this broker: "
+        advice = f"Kafka {since} removed it (KIP-896): " if since else "The client is too old for this broker: "
         advice = once_absent(key, version) or advice
         advice += "upgrade the client's library, let it negotiate, or raise the release that it is configured for."
     if key in ZOOKEEPER_ONLY and ranges is None:
-        advice = "This API left with ZooKeeper: brokers of 4.0 and later, and of KRaft clusters, do not have it."
+        advice = "This API was removed with ZooKeeper: brokers of 4.0 and later, and of KRaft clusters, do not have it."
     add(case, death, group, Diagnosis(
         kind, ERROR,
         f"{{servers}} close{{vs}} the connection after {call(key, version)} of {{who}}: {has}, on {{n}}", advice,
@@ -196,11 +196,11 @@ def named(case: DiagnosisContext, death: Death, group: tuple[object, ...], range
 
 
 def once_absent(key: int, version: int) -> str:
-    """Says that only one release rejects a version; empty otherwise."""
+    """A sentence that only one release rejects a version; empty otherwise."""
     absent = absent_from(key, version)
     if absent is None:
         return ""
-    return f"Kafka {absent[0]} alone does not take it, its next patch release does (KAFKA-19444): upgrade the broker, or "
+    return f"Only Kafka {absent[0]} rejects it, and its next patch release accepts it (KAFKA-19444): upgrade the broker, or "
 
 
 def unexplained(case: DiagnosisContext, death: Death, group: tuple[object, ...], *, wants_login: bool) -> None:
@@ -210,17 +210,17 @@ def unexplained(case: DiagnosisContext, death: Death, group: tuple[object, ...],
     _, _, known = ranges_for(case, death)
     first = next((step for step in profile.opening if step.key != API_VERSIONS), None)
     if wants_login and known and first is not None and first.exchange == death.exchange and profile.mechanism is None:
-        place_ = "the first request behind ApiVersions" if profile.probes else "the first request"
+        place_ = "the first request after ApiVersions" if profile.probes else "the first request"
         add(case, death, group, Diagnosis(
             "sasl_missing", ERROR,
             f"{{servers}} close{{vs}} the connection after {call(key, version)} of {{who}}, {place_} and a version that it "
-            "offers: a listener that wants a login (SASL) does so, on {n}",
+            "offers: a listener that requires a login (SASL) does this, on {n}",
             "Set security.protocol to SASL_PLAINTEXT or SASL_SSL, and sasl.mechanism, or use a listener without SASL; the "
             "broker's log names the reason.", subject(profile, death.client),
         ))  # fmt: skip
         return
     since = removed_in(key, version)
-    at = "the version is one that it offers" if known else "the capture does not show which versions it takes"
+    at = "the version is one that it offers" if known else "the capture does not show which versions it accepts"
     advice = "Look into the broker's log (InvalidRequestException, UnsupportedVersionException): "
     if not known and once_absent(key, version):
         advice = f"{once_absent(key, version)}upgrade the client. Otherwise see the log: "
@@ -231,8 +231,8 @@ def unexplained(case: DiagnosisContext, death: Death, group: tuple[object, ...],
     add(case, death, group, Diagnosis(
         "closed_after", ERROR,
         f"{{servers}} close{{vs}} the connection after {call(key, version)} of {{who}} without a response; {at}, on {{n}}",
-        f"{advice}a version that it does not take, a body that does not parse, a login that is missing, or a request above "
-        "socket.request.max.bytes.",
+        f"{advice}the cause may be a version that it does not accept, a body that it cannot parse, a missing login, or a "
+        "request above socket.request.max.bytes.",
         subject(profile, death.client),
     ))  # fmt: skip
 
@@ -248,8 +248,8 @@ def headers(case: DiagnosisContext) -> None:
             continue  # it was rejected for its version
         add(case, death, (*case.group(profile.uid, client), death.key, death.version), Diagnosis(
             "malformed_request", ERROR,
-            f"{{servers}} close{{vs}} the connection after {call(death.key, death.version)} of {{who}}: its body does not read "
-            f"as such ({what}), on {{n}}",
+            f"{{servers}} close{{vs}} the connection after {call(death.key, death.version)} of {{who}}: its body does not "
+            f"match its API and version ({what}), on {{n}}",
             "Compare header and body with `kcap schema`: flexible versions have compact lengths and tagged fields, and a "
             "header of version 2 (KIP-482).", subject(profile, death.client),
         ))  # fmt: skip

@@ -1,4 +1,4 @@
-"""What went wrong with versions and brokers, in sentences.
+"""Diagnoses of versions and brokers, in sentences.
 
 In: the connections of a capture, its clients and brokers. Out: one row per trouble and library, with its connections, an
 example and advice; the most severe first. Facts that deserve a line but are no trouble are rows of their own. Law: a sentence
@@ -91,8 +91,8 @@ def negotiations(case: DiagnosisContext) -> None:
             knows, proxied = profile.server in case.offering, has_header(profile.line.get("detail"))
             case.add((*key, profile.server, proxied), profile.uid, uid(profile.uid, silent[0].step.exchange), Diagnosis(
                 "apiversions_unanswered", WARNING if knows else ERROR,
-                f"{{servers}} close{{vs}} the connection after ApiVersions v{silent[0].step.version} of {{who}} without a "
-                f"byte, on {{n}}{', behind a PROXY protocol header' if proxied else OTHERS if knows else ''}",
+                f"{{servers}} close{{vs}} the connection after ApiVersions v{silent[0].step.version} of {{who}} without "
+                f"sending a byte, on {{n}}{', behind a PROXY protocol header' if proxied else OTHERS if knows else ''}",
                 NO_PROXY_HEADER if proxied else LIMITED if knows else
                 "A broker before 0.10 does not know the request: pin the client to that release (broker.version.fallback, "
                 "api_version). A TLS listener or a proxy may do so too: compare security.protocol with the listener.", who,
@@ -108,7 +108,7 @@ def strangers(case: DiagnosisContext) -> None:
             example = uid(profile.uid, profile.probes[-1].step.exchange)
             case.add((*case.group(profile.uid, client), *apart), profile.uid, example, Diagnosis(
                 "no_common_version", ERROR,
-                f"{{who}} and {{servers}} have no version in common of {' and '.join(apart)}, on {{n}}",
+                f"{{who}} and {{servers}} have no common version of {' and '.join(apart)}, on {{n}}",
                 "Upgrade the brokers, or use a client of an older release: 4.0 and later need brokers of 2.1 (KIP-896).",
                 subject(profile, client),
             ))  # fmt: skip
@@ -161,13 +161,13 @@ def outside(case: DiagnosisContext) -> None:
                         "pinned_old_version", NOTE,
                         f"{{who}} use{{s}} {call(key, version)} with {{servers}}, although the same software used a higher one "
                         f"and the broker offers {has}, on {{n}}",
-                        "Look for a pinned version in its configuration.", subject(profile, client),
+                        "Check whether the configuration of this client pins a version or a release.", subject(profile, client),
                     ))  # fmt: skip
             elif (found["above_broker_max"] or found["below_broker_min"]) and profile.probes and not use.served:
                 kind = "above_broker_max" if found["above_broker_max"] else "below_broker_min"
                 add_use(case, profile, client, use, (key, version), Diagnosis(
                     kind, WARNING,
-                    f"{{who}} send{{s}} {call(key, version)} to {{servers}}, which offers {has}; no response was "
+                    f"{{who}} send{{s}} {call(key, version)} to {{servers}}, which offer{{vs}} {has}; no response was "
                     "captured, on {n}",
                     advice_for(key, version, kind), subject(profile, client),
                 ))  # fmt: skip
@@ -204,7 +204,7 @@ def advice_for(key: int, version: int, kind: str) -> str:
         return deaths.IGNORES_OFFER
     if since:
         return (
-            f"Kafka {since} dropped this version (KIP-896): upgrade the client, let it negotiate (ApiVersions), or raise the "
+            f"Kafka {since} removed this version (KIP-896): upgrade the client, let it negotiate (ApiVersions), or raise the "
             "release that it is configured for."
         )
     return "The client is too old for this broker: upgrade it."
@@ -238,8 +238,8 @@ def refusals(case: DiagnosisContext) -> None:
             case.add((*case.group(profile.uid, client), key, version), profile.uid, uid(profile.uid, use.example), Diagnosis(
                 "unsupported_version", ERROR,
                 f"{{servers}} respond{{vs}} UNSUPPORTED_VERSION (error 35) to {call(key, version)} of {{who}}{has}, on {{n}}",
-                "The request needs a feature, or a version, that this broker has not: finalize the feature "
-                "(kafka-features.sh), use a setting that the release knows, or upgrade the brokers." if inside
+                "The request needs a feature, or a version, that this broker does not have: finalize the feature "
+                "(kafka-features.sh), use settings that its release supports, or upgrade the brokers." if inside
                 else "Upgrade the older side, or keep the client from using this API with this broker.",
                 subject(profile, client),
             ))  # fmt: skip
@@ -257,10 +257,10 @@ def compression(case: DiagnosisContext) -> None:
             version, use = sent[0]
             add_use(case, profile, client, use, (PRODUCE, version), Diagnosis(
                 "compression_off", WARNING,
-                "{who} send{s} uncompressed batches to {servers}, which does not name Produce 0: librdkafka then turns "
-                "gzip, snappy and lz4 off without a word, on {n}",
-                "If compression.type is set: let the broker or the proxy name Produce from 0 (KAFKA-18659), or upgrade "
-                "librdkafka.",
+                "{who} send{s} uncompressed batches to {servers}, whose versions do not include Produce 0: librdkafka then "
+                "sends gzip, snappy and lz4 uncompressed and reports no error, on {n}",
+                "If compression.type is set: let the broker or the proxy offer Produce from version 0 (KAFKA-18659), or "
+                "upgrade librdkafka.",
                 subject(profile, client),
             ))  # fmt: skip
 
@@ -278,10 +278,10 @@ def brokers(case: DiagnosisContext) -> None:
             )
             case.add((row["nearest"], tuple(differs)), row["example"].rpartition(".")[0], row["example"], Diagnosis(
                 "foreign_ranges", WARNING,
-                f"{{servers}} offer{{vs}} versions that no Kafka release offers: nearest is {row['nearest']}, from which "
+                f"{{servers}} offer{{vs}} versions that no Kafka release offers: the nearest is {row['nearest']}, from which "
                 f"{len(differs)} API{' differs' if len(differs) == 1 else 's differ'}: {some}",
-                "A proxy that rewrites the ranges, a vendor's broker, or a release newer than kcap's facts: what clients "
-                "negotiate with it is not what they negotiate with Kafka's own release.", who,
+                "A proxy that rewrites the ranges, a vendor's broker, or a release that this kcap does not know: clients "
+                "may use other versions with it than with the nearest release.", who,
             ))  # fmt: skip
 
 
@@ -299,8 +299,8 @@ def facts(case: DiagnosisContext) -> None:
             case.add((), profile.uid, uid(profile.uid, probe.step.exchange), Diagnosis(
                 "newer_than_broker", NOTE,
                 "{who} request{s} a later ApiVersions version than {servers} has, read{s} the refusal (error 35 in a "
-                "version 0 body) and request{s} an older one, as KIP-511 wants it, on {n}",
-                "Nothing is wrong: it costs a round trip a connection, and ends when the brokers are upgraded.",
+                "version 0 body) and request{s} an older one, as KIP-511 specifies, on {n}",
+                "Nothing is wrong. The refused request costs a round trip for each connection, until the brokers are upgraded.",
                 subject(profile, client),
             ))  # fmt: skip
     silent: list[tuple[str | None, StoredProfile]] = []
@@ -321,17 +321,19 @@ def facts(case: DiagnosisContext) -> None:
         elif key.software is None and max(probes) < SOFTWARE_SINCE:
             nameless += [(key.client_id, stored) for stored in mine]
     for kind, found, text in (
-        ("no_apiversions", silent, "{who} send{s} no ApiVersions request: the versions are fixed in the client, on {n}"),
+        ("no_apiversions", silent,
+         "{who} send{s} no ApiVersions request, on {n}: the versions are fixed by the client or its configuration, or it "
+         "requested the broker's versions before the capture"),
         ("apiversions_reused", reusing,
-         "{who} request{s} the broker's versions on other connections, and not on {n}: a library may use again what it "
-         "learned, or two programs share the client id"),
+         "{who} request{s} the broker's versions on other connections, and not on {n}: a library may use the same response "
+         "for all of its connections, or two programs share the client id"),
         ("nameless", nameless,
          "{who} request{s} ApiVersions below v3, which does not carry the software's name and version (KIP-511), on {n}"),
     ):  # fmt: skip
         for client_id, stored in found:
             first = min((step[0] for step in stored.template.opening), default=1)
             case.add((), stored.uid, uid(stored.uid, first), Diagnosis(
-                kind, NOTE, text, "A fact of the library; the column of the target says whether it matters.",
+                kind, NOTE, text, "This is a property of the library. The column of the target shows whether it matters.",
                 {"client_ip": stored.address, "client_id": client_id, "server": place(stored.server)},
             ))  # fmt: skip
     clusters: dict[str, list[Row]] = {}
@@ -341,8 +343,9 @@ def facts(case: DiagnosisContext) -> None:
         if row["answers"] > 1 and len({(g["release_min"], g["release_max"]) for g in row["changed"]}) > 1:
             steps = " then ".join(dict.fromkeys(str(g["release_min"]) for g in row["changed"]))
             case.add((where,), row["example"].rpartition(".")[0], row["example"], Diagnosis(
-                "broker_changed", NOTE, f"{where} changed what it offers: {steps}", "It was upgraded, or a load balancer's "
-                "backends differ: clients may keep the older ranges until they connect again.", who,
+                "broker_changed", NOTE, f"{where} changed the versions that it offers: {steps}",
+                "It was upgraded, or a load balancer's backends differ: clients may use the older versions until "
+                "they connect again.", who,
             ))  # fmt: skip
         if row["cluster_id"] is not None and row["role"] == "broker" and row["answers"]:
             clusters.setdefault(row["cluster_id"], []).append(row)
@@ -354,8 +357,8 @@ def facts(case: DiagnosisContext) -> None:
                 for row in rows
             )
             case.add((cluster,), rows[0]["example"].rpartition(".")[0], rows[0]["example"], Diagnosis(
-                "mixed_cluster", NOTE, f"the brokers of cluster {cluster} are of different releases: {some}",
-                "A rolling upgrade: clients use other versions with each of them until it is done.",
+                "mixed_cluster", NOTE, f"the brokers of cluster {cluster} offer the versions of different releases: {some}",
+                "A rolling upgrade, or a proxy before one of them: clients agree on versions with each broker separately.",
                 {"client_ip": None, "client_id": None, "server": None},
             ))  # fmt: skip
 

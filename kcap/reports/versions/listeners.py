@@ -3,7 +3,7 @@
 In: a `DiagnosisContext`. Out: troubles added to it. Law: a sentence follows from what was seen on the connections that it
 names; a connection that began before the capture, or shows only one direction, is no evidence.
 
-Facts: KIP-43 and KIP-152 (SASL), RFC 8446 section 6 for the alert of 7 bytes.
+Sources: KIP-43 and KIP-152 (SASL), RFC 8446 section 6 for the alert of 7 bytes.
 """
 
 from collections.abc import Callable
@@ -20,6 +20,7 @@ from kcap.reports.versions.diagnosis import (
     DiagnosisContext,
     Row,
     call,
+    once,
     place,
     server_of,
     subject,
@@ -48,11 +49,20 @@ SEALED_ALERT: Final = 24
 FLIGHT_LEAST: Final = 500
 """Minimum size in bytes of a server's flight that contains a certificate."""
 REPEATED: Final = 3
+WRONG: Final = "User, password or token are wrong or unknown to the broker; its log names the reason."
+PERHAPS_WRONG: Final = (
+    "A broker closes in this way if it refuses a login, or if it is being stopped. Its log names the reason: user, password or "
+    "token may be wrong or unknown to it."
+)
+"""Advice about logins without success."""
 
 
 # -- listeners and protocols ----------------------------------------------------------------------------------------------
 def protocols(case: DiagnosisContext) -> None:
     """TLS, HTTP and other protocols on Kafka's ports."""
+    decrypted = once(lambda profile: bool(profile.line.get("tls_version")))
+    encrypted = {server_of(line) for line in case.whole.others if line.get("tls_version")}
+    encrypted |= {stored.server for stored in case.every if decrypted(stored)}
     for line in case.whole.others:
         server, phase, detail = server_of(line), line["phase"], line["detail"] or ""
         both = line["began"] == "syn" and line["ended"] in ENDS and (line["server_packets"] or 0) > 0
@@ -60,59 +70,61 @@ def protocols(case: DiagnosisContext) -> None:
         clean = not line["server_missing"] and not line["client_missing"]
         client, where = line["client_ip"], place(server)
         who = {"client_ip": client, "client_id": None, "server": where}
-        if phase == "tls" and both and clean and there == 0 and line.get("closed_by") != "client":
-            proof = "plaintext Kafka is spoken there" if server in case.kafka else "it sends not one byte back"
+        silent = phase == "tls" and both and clean and there == 0 and line.get("closed_by") != "client"
+        if silent and server not in encrypted:
+            proof = "other clients use plaintext Kafka there" if server in case.kafka else "it sends no byte"
             case.add((server,), one, one, Diagnosis(
                 "tls_on_plaintext", ERROR,
                 f"a TLS client{{at}} connects to {where}, which closes the connection: {proof}, on {{n}}",
-                "The client has security.protocol SSL or SASL_SSL and the listener is plaintext: compare it with the broker's "
-                "listener.security.protocol.map, and the port with its listeners.", who,
+                "The client has security.protocol SSL or SASL_SSL, and the listener is probably plaintext: compare it with the "
+                "broker's listener.security.protocol.map, and the port with its listeners.", who,
             ))  # fmt: skip
         elif phase == "tls" and both and clean and there == ALERT_BYTES:
             alert = (line.get("alerts") or "").removeprefix("server: ")
             case.add((server, alert), one, one, Diagnosis(
                 "tls_refused", ERROR,
-                f"{where} responds to the TLS hello of a client{{at}} with an "
-                f"alert{f' ({alert})' if alert else ''} and no hello "
-                "of its own, on {n}",
-                "The two have no TLS version or cipher in common: compare ssl.enabled.protocols and ssl.cipher.suites.", who,
+                f"{where} responds to the ClientHello of a client{{at}} with an "
+                f"alert{f' ({alert})' if alert else ''} and no ServerHello, "
+                "on {n}",
+                "The alert names the reason: for handshake_failure and protocol_version, compare ssl.enabled.protocols and "
+                "ssl.cipher.suites of both sides.", who,
             ))  # fmt: skip
         elif phase == "tls" and both and clean and there > ALERT_BYTES and (said := refused_client(line)) is not None:
             case.add((server, said), one, one, Diagnosis(
                 "client_certificate_refused", ERROR,
-                f"{where} got no certificate that it accepts from a client{{at}}: TLS alert {said}, on {{n}}",
+                f"{where} refuses the certificate of a client{{at}}, or that it sent none: TLS alert {said}, on {{n}}",
                 "The listener requires a client certificate (ssl.client.auth): set ssl.keystore.location (or "
                 "ssl.certificate.location) of the client to one whose issuer is in the broker's truststore.", who,
             ))  # fmt: skip
         elif phase == "tls" and both and clean and has_certificate(line) and (said := refused_certificate(line)) is not None:
             case.add((server, said), one, one, Diagnosis(
                 "certificate_refused", ERROR,
-                f"a client{{at}} refuses the certificate {certificate_of(line)}of {where}: {said}, on {{n}}",
-                "The client does not trust the broker's certificate, or the name in it is not the one it connected to: compare "
-                "ssl.truststore.location (or ssl.ca.location) and the certificate's names with the address.", who,
+                f"a client{{at}} ends the TLS handshake at the certificate {certificate_of(line)}of {where}: {said}, on {{n}}",
+                "The client probably does not trust the issuer, or the certificate does not have the name that it connected "
+                "to: compare ssl.truststore.location (or ssl.ca.location), and the certificate's names with the address.", who,
             ))  # fmt: skip
         elif phase == "http" and (server in case.kafka or there == 0):
             case.add((server,), one, one, Diagnosis(
                 "http_on_kafka", WARNING,
                 f"a client{{at}} sends HTTP to {where}, on {{n}}",
-                "A health check, a browser or a scraper at the wrong port: Kafka closes such connections.", who,
+                "A health check, a browser or a scraper may use the wrong port: Kafka closes such connections.", who,
             ))  # fmt: skip
         elif phase == "opaque" and detail == GSSAPI:
             if both and clean and there == 0 and line.get("closed_by") == "server":
                 case.add((server, GSSAPI), one, one, Diagnosis(
                     "sasl_failed", ERROR, f"{where} closes the connection after a GSSAPI token of a client{{at}} without a "
                     "response, which refuses the login (SASL of 0.9, without SaslHandshake), on {n}",
-                    "Compare keytab, principal and sasl.kerberos.service.name with the broker's; a broker of 0.10 or later "
-                    "wants SaslHandshake first, so that the client has to be as new.", who,
+                    "Compare keytab, principal and sasl.kerberos.service.name with the broker's. Clients of 0.10 and later "
+                    "send SaslHandshake first, after which a broker may report why it refuses.", who,
                 ))  # fmt: skip
         elif phase == "opaque" and clean and server in case.kafka and line["began"] == "syn" and line["client_captured"] and (
             "too few" not in detail or line.get("closed_by") == "server"
         ):  # fmt: skip
             case.add((server, detail), one, one, Diagnosis(
                 "bad_framing", WARNING,
-                f"a client{{at}} sends {where} what is no Kafka request ({detail}), on {{n}}",
+                f"a client{{at}} sends {where} bytes that are not a Kafka request ({detail}), on {{n}}",
                 "A hand-written client with a wrong length or header, or a port scanner: a frame begins with its length "
-                "(int32, without itself), API key, API version and correlation id.", who,
+                "(int32, which does not count itself), API key, API version and correlation id.", who,
             ))  # fmt: skip
 
 
@@ -136,7 +148,7 @@ def certificate_of(line: Row) -> str:
 
 
 def refused_certificate(line: Row) -> str | None:
-    """How a client refused the certificate of a server; None if it did not, or if nothing shows it."""
+    """How a client ended the handshake at the certificate of a server; None if it did not, or if nothing shows it."""
     alerts = [
         alert.removeprefix("client: ")
         for alert in (line.get("alerts") or "").split("; ")
@@ -150,8 +162,8 @@ def refused_certificate(line: Row) -> str | None:
     if alerts or not hello or not 0 <= behind < CHANGE_CIPHER_BYTES + FINISHED_LEAST:
         return None
     if behind >= SEALED_ALERT:
-        return "what it sends next has the size of a sealed alert, and is no Finished"
-    return "it closes behind it, without a Finished" if line.get("closed_by") == "client" else None
+        return "its next record has the size of an encrypted alert and is too small for a Finished"
+    return "it closes the connection without a Finished" if line.get("closed_by") == "client" else None
 
 
 def closed_at_once(case: DiagnosisContext) -> None:
@@ -185,10 +197,10 @@ def plaintext_on_tls(case: DiagnosisContext) -> None:
             at = uid(profile.uid, profile.opening[0].exchange)
             case.add((client, *case.group(profile.uid, client), profile.server), profile.uid, at, Diagnosis(
                 "plaintext_on_tls", ERROR,
-                f"{{who}} send{{s}} plaintext requests to {{servers}}, which responds with {ALERT_BYTES} bytes "
-                "that are no Kafka, "
-                "the size of a TLS alert, and closes, on {n}",
-                "The listener wants TLS: set security.protocol to SSL or SASL_SSL, or use the plaintext port.",
+                f"{{servers}} respond{{vs}} to plaintext requests of {{who}} with {ALERT_BYTES} bytes that are not a Kafka "
+                "response, "
+                "the size of a TLS alert, and close{vs} the connection, on {n}",
+                "The listener requires TLS: set security.protocol to SSL or SASL_SSL, or use the plaintext port.",
                 subject(profile, client),
             ))  # fmt: skip
 
@@ -203,7 +215,7 @@ def other_protocol(case: DiagnosisContext) -> None:
         at = uid(profile.uid, profile.opening[0].exchange)
         case.add((*case.group(profile.uid, client), profile.server), profile.uid, at, Diagnosis(
             "other_protocol", ERROR,
-            "{servers} respond{vs} to Kafka requests of {who} with bytes that are no Kafka response, on {n}",
+            "{servers} respond{vs} to Kafka requests of {who} with bytes that are not a Kafka response, on {n}",
             "Another service listens there, such as a web server (HTTP) or a proxy: `kcap show` has the bytes. Check host and "
             "port of bootstrap.servers.", subject(profile, client),
         ))  # fmt: skip
@@ -219,7 +231,7 @@ def logins(case: DiagnosisContext) -> None:
                 has = ", ".join(profile.mechanisms) or "others"
                 case.add((*key, profile.mechanism), profile.uid, at, Diagnosis(
                     "sasl_mechanism", ERROR,
-                    f"{{who}} request{{s}} SASL {profile.mechanism}, and {{servers}} has {has}, on {{n}}",
+                    f"{{who}} request{{s}} SASL {profile.mechanism}, and {{servers}} offer{{vs}} {has}, on {{n}}",
                     "Set sasl.mechanism to one that the listener has, or add it to sasl.enabled.mechanisms.", who,
                 ))  # fmt: skip
             elif api == HANDSHAKE and code == ILLEGAL_STATE:
@@ -229,14 +241,14 @@ def logins(case: DiagnosisContext) -> None:
                     "The listener is PLAINTEXT or SSL: use the SASL port, or drop SASL from security.protocol.", who,
                 ))  # fmt: skip
             elif api == AUTHENTICATE and code == AUTHENTICATION_FAILED:
-                refused_login(case, profile, client, at, "refuse{vs} the credentials")
+                refused_login(case, profile, client, at, "refuse{vs} the credentials", WRONG)
         silent = next((step for step in profile.opening if step.outcome == "unanswered" and step.reason in ENDS), None)
         lost = silent is not None and profile.line.get("closed_by") != "client" and whole_line(profile)
         if lost and silent is not None and silent.key in (TOKEN, AUTHENTICATE):
             kind = "SASL token" if silent.key == TOKEN else "SaslAuthenticate"
             refused_login(
                 case, profile, client, uid(profile.uid, silent.exchange),
-                f"close{{vs}} the connection after a {kind} without a response, which refuses the login",
+                f"close{{vs}} the connection after a {kind} without a response", PERHAPS_WRONG,
             )  # fmt: skip
         if profile.server in case.sasl and profile.mechanism is None and lost:
             first = next((step for step in profile.opening if step.key != API_VERSIONS), None)
@@ -244,20 +256,21 @@ def logins(case: DiagnosisContext) -> None:
             if first is not None and not done and first == silent and first.key not in (HANDSHAKE, TOKEN):
                 case.add((*key, first.key, first.version), profile.uid, uid(profile.uid, first.exchange), Diagnosis(
                     "sasl_missing", ERROR,
-                    f"{{servers}} close{{vs}} the connection after {call(first.key, first.version)} of {{who}}: others "
-                    "log in with SASL "
+                    f"{{servers}} close{{vs}} the connection after {call(first.key, first.version)} of {{who}}: other "
+                    "clients log in with SASL "
                     "there first, on {n}",
                     "Set security.protocol to SASL_PLAINTEXT or SASL_SSL.", who,
                 ))  # fmt: skip
 
 
-def refused_login(case: DiagnosisContext, profile: ConnectionProfile, client: str | None, example: str, how: str) -> None:
-    """A login that the broker refused."""
+def refused_login(
+    case: DiagnosisContext, profile: ConnectionProfile, client: str | None, example: str, how: str, advice: str
+) -> None:
+    """A login that the broker refused, or to which it did not respond."""
     mechanism = f" (SASL {profile.mechanism})" if profile.mechanism else ""
     case.add((client, *case.group(profile.uid, client), profile.server, profile.mechanism), profile.uid, example, Diagnosis(
         "sasl_failed", ERROR, f"{{servers}} {how} of {{who}}{mechanism}, on {{n}}",
-        "User, password or token are wrong or unknown to the broker; versions are not the reason.",
-        subject(profile, client),
+        advice, subject(profile, client),
     ))  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from typing import Final
 from kcap.errors import UsageError
 from kcap.facts.version_verdicts import VERDICTS
 from kcap.reports.definition import Row, uid
-from kcap.reports.versions.diagnosis import call, place, server_of
+from kcap.reports.versions.diagnosis import ENDS, call, place, server_of
 from kcap.reports.versions.features import described
 from kcap.reports.versions.identity import Clients
 from kcap.reports.versions.profile import ApiVersionsRequest, ConnectionProfile
@@ -20,7 +20,8 @@ from kcap.schema.quirks import API_VERSIONS, UNSUPPORTED_VERSION
 from kcap.schema.registry import api_name
 from kcap.schema.releases import removed_in
 
-UNAVAILABLE: Final = {"fin": "closes the connection", "rst": "resets the connection", "capture_end": "has not answered yet"}
+CLOSERS: Final = {"client": "the client", "server": "the broker"}
+"""Side of a connection's first FIN or RST -> its name."""
 
 
 def found(whole: ConnectionProfiles, connection: str) -> ConnectionProfile | None:
@@ -78,33 +79,42 @@ def probing(profile: ConnectionProfile, start: int) -> tuple[list[Row], int]:
             step(at, uid(profile.uid, probe.step.exchange), f"the client {verb} with ApiVersions v{probe.step.version}")
         )
         before = True
-        text, wasted = response_text(probe)
+        text, wasted = response_text(probe, profile)
         if wasted and probe.step.responded_ns is not None and probe.step.requested_ns is not None:
             lost += probe.step.responded_ns - probe.step.requested_ns
         there = probe.step.responded_ns - start if probe.step.responded_ns is not None else None
         steps.append(step(there, uid(profile.uid, probe.step.exchange), text))
     if profile.software is not None and profile.probes:
-        steps.append(step(None, "", f"the client calls itself {profile.software[0]} {profile.software[1]}"))
+        steps.append(step(None, "", f"the client reports its software as {profile.software[0]} {profile.software[1]}"))
     if not profile.probes:
         late = ": its beginning was not captured" if profile.midstream else ""
         steps.append(step(None, "", f"the client does not request which versions the broker has{late}"))
     return steps, lost
 
 
-def response_text(probe: ApiVersionsRequest) -> tuple[str, bool]:
+def no_response(reason: str | None, profile: ConnectionProfile) -> str:
+    """Why a request has no response. `reason` is that of its exchange."""
+    if reason in ENDS:
+        return f"{CLOSERS.get(profile.line.get('closed_by') or '', 'one side')} closes the connection"
+    return "the capture ends before a response" if reason == "capture_end" else "no response was captured"
+
+
+def response_text(probe: ApiVersionsRequest, profile: ConnectionProfile) -> tuple[str, bool]:
     """The broker's response, and whether the request was in vain."""
     answer = probe.answer
     if answer is None:
-        reason = probe.step.reason or ""
-        return f"the broker {UNAVAILABLE.get(reason, 'gives no answer that was captured')}", reason in ("fin", "rst")
+        return no_response(probe.step.reason, profile), probe.step.reason in ENDS
     if answer.error == UNSUPPORTED_VERSION and not answer.legible:
-        return f"the broker refuses: UNSUPPORTED_VERSION (35) in a body that is not the one of version {answer.form}", True
+        return f"the broker refuses: UNSUPPORTED_VERSION (35) in a body that is not of version {answer.form}", True
     if answer.error == UNSUPPORTED_VERSION:
-        apis = f"and names {answer.apis} API" if answer.apis else "and names no API, as brokers before 2.4 do"
-        return f"the broker refuses, as KIP-511 has it: UNSUPPORTED_VERSION (35) in a version {answer.form} body {apis}", True
+        apis = f"that names {answer.apis} API" if answer.apis else "that names no API, as of brokers before 2.4"
+        return (
+            f"the broker refuses, as KIP-511 specifies: UNSUPPORTED_VERSION (35) in a version {answer.form} body {apis}",
+            True,
+        )
     if answer.error:
-        return f"the broker answers {ERRORS.get(answer.error, answer.error)}", True
-    text = f"the broker names {answer.apis} APIs"
+        return f"the broker responds {ERRORS.get(answer.error, answer.error)}", True
+    text = f"the broker offers versions of {answer.apis} APIs"
     features = answer.features
     if features.get("finalizedFeatures"):
         text += f"; finalized features: {', '.join(described({'finalizedFeatures': features['finalizedFeatures']}))}"
@@ -124,9 +134,9 @@ def openings(profile: ConnectionProfile, start: int) -> list[Row]:
             continue
         at = one.requested_ns - start if one.requested_ns is not None else None
         name = "a SASL token" if one.key < 0 else call(one.key, one.version)
-        end = {"answered": "is answered", "one_way": "wants no answer"}.get(one.outcome)
+        end = {"answered": "gets a response", "one_way": "requests no response"}.get(one.outcome)
         if end is None:
-            end = f"gets no answer: the broker's side {UNAVAILABLE.get(one.reason or '', one.reason or 'was not captured')}"
+            end = f"gets no response: {no_response(one.reason, profile)}"
         if one.error:
             end += f" with {ERRORS.get(one.error, one.error)}"
         out.append(step(at, uid(profile.uid, one.exchange), f"{name} {end}"))

@@ -10,7 +10,7 @@ from typing import Final
 from kcap.output.grid import duration
 from kcap.reports.definition import Row
 from kcap.reports.findings.evidence import evidence_line
-from kcap.reports.findings.model import nothing_judged, passed
+from kcap.reports.findings.model import EXPLANATIONS, nothing_judged, passed
 from kcap.reports.text import clock, figures, listed, wrapped
 from kcap.tui.conclusions import problems
 from kcap.tui.views.sheet import Down, Line, Sheet, SheetField, bold, clocked, counted, paragraph
@@ -93,7 +93,7 @@ def detail(row: Row, width: int) -> list[Line]:
     around = f" ({more})" if (more := passed(row)) else ""
     parts = {
         "who": figures(row["who"]), "when": span, "evidence": evidence_line(row["evidence"]), "next step": row["advice"],
-        "or else": row["instead"],
+        EXPLANATIONS: row["instead"],
         "filter": f"{row['filter']}{around}" if row["filter"] else WITHOUT,
         "rule": f"{row['id']}, confidence {row['confidence']:.0%}",
     }  # fmt: skip

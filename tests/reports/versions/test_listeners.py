@@ -26,6 +26,14 @@ def others(*lines: dict[str, object], profiles: tuple[ConnectionProfile, ...] = 
     return made
 
 
+def test_a_server_that_uses_tls_elsewhere_is_not_plaintext() -> None:
+    shaken = line("tls", connection="C8", server_captured=1300, tls_version="TLS 1.3")
+    assert kinds(others(line("tls"), shaken)) == [], "a handshake that was not decrypted"
+    decrypted = profile([(3, 13)], probe=3, offer={3: (0, 13)}, uid="C2")
+    decrypted.line["tls_version"] = "TLS 1.3"
+    assert kinds(others(line("tls"), profiles=(decrypted,))) == []
+
+
 def test_tls_on_plaintext() -> None:
     assert kinds(others(line("tls"))) == ["tls_on_plaintext"]
     assert kinds(others(line("tls", server_captured=7))) == ["tls_refused"]

@@ -24,7 +24,7 @@ def test_a_refused_question_and_its_retry() -> None:
     story = reported("raw-frames.pcap", uid_of("raw-frames.pcap", 18, 99))
     texts = [step["text"] for step in story["steps"]]  # type: ignore[attr-defined]
     assert texts[0] == "the client requests the versions with ApiVersions v99"
-    assert texts[1].startswith("the broker refuses, as KIP-511 has it: UNSUPPORTED_VERSION (35) in a version 0 body")
+    assert texts[1].startswith("the broker refuses, as KIP-511 specifies: UNSUPPORTED_VERSION (35) in a version 0 body")
     assert texts[2] == "the client tries again with ApiVersions v0"
     assert int(str(story["lost_ns"])) > 0
 
@@ -55,3 +55,11 @@ def test_a_connection_without_kafka_has_its_reason() -> None:
     story = reported("raw-frames.pcap", str(line["connection"]))
     assert "http" in story["steps"][0]["text"]  # type: ignore[index]
     assert [row["kind"] for row in story["diagnoses"]] == ["http_on_kafka"]  # type: ignore[attr-defined]
+
+
+def test_the_side_that_closed_is_named() -> None:
+    whole = capture("left-behind-a-poll.pcap")
+    for profile in whole.profiles.values():
+        texts = [step["text"] for step in reported("left-behind-a-poll.pcap", profile.uid)["steps"]]  # type: ignore[attr-defined]
+        assert profile.line["closed_by"] == "client"
+        assert texts[-1].endswith("gets no response: the client closes the connection"), "a reset ended it, of the client"

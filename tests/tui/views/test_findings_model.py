@@ -32,7 +32,7 @@ def test_a_problem_leads_to_exchanges_or_names_its_broker(name: str) -> None:
         assert leads_somewhere(f"problems/{name}.pcap", down) if down else model.server(row), row
         lines_hold(model.detail(row, 40), 40)
         text = "\n".join("".join(part for part, _ in line) for line in model.detail(row, 500))
-        assert all(f"{head}: " in text for head in ("who", "when", "evidence", "next step", "or else", "rule"))
+        assert all(f"{head}: " in text for head in ("who", "when", "evidence", "next step", "other explanations", "rule"))
     assert problems.empty == "no problem was found in this capture"
     none: dict[str, Any] = {"rows": [], "not_judged": {"acks-risk": "the capture holds no Kafka exchange"}}
     assert model.sheets(none)[0].empty == "nothing could be judged: the capture holds no Kafka exchange"
