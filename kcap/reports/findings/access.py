@@ -489,7 +489,7 @@ def wrong_advertised_listener(seen: Observed, limit: Mapping[str, float]) -> Fou
         yield Finding(
             f"brokers advertise {named(servers)}, which accepted none of {counted(count, 'connection')}"
             + (beside if elsewhere else "") + (f"; {'it' if one else 'they'} may be down" if working or not elsewhere else ""),
-            {"server": servers[0] if one else None, "broker_id": advertised[some[0][0]].get("broker_id") if one else None,
+            {"server": "{}:{}".format(*max(some, key=lambda pair: pair[1]["n"])[0]), "broker_id": advertised[some[0][0]].get("broker_id") if one else None,
              "client_ips": hosts, "client_ids": sorted(clients)},
             count, "", *times_of(rows), 0, {"refused": count, "advertised": None if one else servers},
             severity, confidence,
