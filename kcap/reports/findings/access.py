@@ -482,14 +482,14 @@ def wrong_advertised_listener(seen: Observed, limit: Mapping[str, float]) -> Fou
     for some in [every] if elsewhere and every else [[one] for one in every]:
         rows, servers = [row for _, row in some], sorted(f"{ip}:{port}" for (ip, port), _ in some)
         hosts, count, one = sorted(set.union(*(row["hosts"] for row in rows))), sum(row["n"] for row in rows), len(some) == 1
-        clients: set[str] = set()
+        most, clients = max(some, key=lambda pair: pair[1]["n"])[0], set[str]()
         for place, row in some:
             there = {client for ip in row["hosts"] for client in named_at.get(ip, ())}
             clients |= there & given.get(place, set()) or there  # others of these hosts may use other brokers
         yield Finding(
             f"brokers advertise {named(servers)}, which accepted none of {counted(count, 'connection')}"
             + (beside if elsewhere else "") + (f"; {'it' if one else 'they'} may be down" if working or not elsewhere else ""),
-            {"server": "{}:{}".format(*max(some, key=lambda pair: pair[1]["n"])[0]), "broker_id": advertised[some[0][0]].get("broker_id") if one else None,
+            {"server": f"{most[0]}:{most[1]}", "broker_id": advertised[most].get("broker_id") if one else None,
              "client_ips": hosts, "client_ids": sorted(clients)},
             count, "", *times_of(rows), 0, {"refused": count, "advertised": None if one else servers},
             severity, confidence,
