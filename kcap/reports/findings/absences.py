@@ -1,7 +1,7 @@
 """Times in which a broker was not there for its clients, whatever the reason: it stood still, or accepted no connection.
 
-In: what the rules `broker-stall` and `broker-unavailable` rest on. Out: these times, and whether a wait falls into one of them.
-Law: what follows from such a time accuses no client; the rules of the two say what happened to the broker.
+In: what the rules `broker-stall` and `broker-unavailable` rest on, and `slow-replication`. Out: these times, and whether a wait
+falls into one of them. Law: what follows from such a time accuses no client; these rules say what happened to the broker.
 """
 
 from collections.abc import Sequence
@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 from kcap.limits import ABSENCES_MOST
 from kcap.reports.findings.observed import Observed, Row
 from kcap.reports.findings.outages import lasting
+from kcap.reports.findings.replication import by_default_limits as by_default_limits_of_writes
 from kcap.reports.findings.replication import place_of
 from kcap.reports.findings.served import ALL, REPLICATED
 from kcap.reports.findings.stalls import by_default_limits
@@ -36,10 +37,16 @@ class Absence(NamedTuple):
     @property
     def words(self) -> str:
         """What it did, in a sentence."""
-        return f"broker {self.server} " + ("sent no response to anyone" if self.rule == STALL else "accepted no connection")
+        return DID[self.rule].format(self.server)
 
 
-STALL, OUTAGE = "broker-stall", "broker-unavailable"
+STALL, OUTAGE, SLOW = "broker-stall", "broker-unavailable", "slow-replication"
+DID: Final = {
+    STALL: "broker {} sent no response to anyone",
+    OUTAGE: "broker {} accepted no connection",
+    SLOW: "writes with acks=all to broker {} were slow",
+}
+"""Rule -> what a broker did, in a sentence."""
 
 
 def absences(seen: Observed) -> list[Absence]:
@@ -61,6 +68,14 @@ def absences(seen: Observed) -> list[Absence]:
     return every
 
 
+def slow_writes(seen: Observed) -> list[Absence]:
+    """The times in which brokers were slow at writes that all replicas acknowledge, and at nothing else."""
+    return [
+        Absence(*place, one.row["broker_id"], one.row["late_ns"], one.row["late_until_ns"], SLOW, back=True)
+        for place, one in seen.once(by_default_limits_of_writes).items()
+    ]
+
+
 def waited_for(request: Row, away: Sequence[Absence]) -> Absence | None:
     """The absence that lasted for at least half of the time that a request waited: of its own broker, or for a write that waits
     for all replicas of another one, which may have them.
@@ -73,10 +88,14 @@ def waited_for(request: Row, away: Sequence[Absence]) -> Absence | None:
         return None
     own = request["server_ip"], request["server_port"]
     replicated = request["api"] in REPLICATED or (request["api"] == "Produce" and request["acks"] == ALL)
+
+    def concerns(one: Absence) -> bool:
+        here = (one.ip, one.port) == own
+        return (here and replicated) if one.rule == SLOW else (here or replicated)
+
     fits = [
         one for one in away
-        if (replicated or (one.ip, one.port) == own)
-        and 2 * (min(one.until, begin + waited) - max(one.since, begin)) >= waited
+        if concerns(one) and 2 * (min(one.until, begin + waited) - max(one.since, begin)) >= waited
     ]  # fmt: skip
     return min(fits, key=lambda one: (one.ip, one.port) != own, default=None)
 

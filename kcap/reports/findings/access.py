@@ -425,7 +425,7 @@ def wrong_advertised_listener(seen: Observed, limit: Mapping[str, float]) -> Fou
     The address of a broker that is down refuses connections as well. The difference is a broker that responds at an address
     that no broker advertises, while the advertised ones are dead: without it, the finding is info. If some advertised addresses
     work, it is medium: the unadvertised one may be a load balancer for bootstrap, and the dead one a broker that is down.
-    `localhost` sends each client to its own host.
+    Several dead addresses are one finding then, as one setting of one listener. `localhost` sends each client to its own host.
 
     A name that does not resolve leaves no packet: the client looks up its coordinator again and again. If several brokers
     advertise one address, such as that of a load balancer, connections are accepted, but most requests reach a broker that they
@@ -477,19 +477,23 @@ def wrong_advertised_listener(seen: Observed, limit: Mapping[str, float]) -> Fou
         given = clients_given(seen, dead)
     beside = f"; brokers respond at {named(sorted(f'{ip}:{port}' for ip, port in elsewhere))}, which none advertises"
     severity, confidence = ("info", 0.4) if not elsewhere else ("medium", 0.5) if working else (None, None)
-    for place, row in dead.items():
-        if row["n"] >= limit["refused"]:
-            server = f"{place[0]}:{place[1]}"
-            clients = {client for ip in row["hosts"] for client in named_at.get(ip, ())}
-            clients = clients & given.get(place, set()) or clients  # others of these hosts may use other brokers
-            yield Finding(
-                f"brokers advertise {server}, which accepted none of {counted(row['n'], 'connection')}"
-                + (beside if elsewhere else "") + ("; it may be down" if working or not elsewhere else ""),
-                {"server": server, "broker_id": advertised[place].get("broker_id"), "client_ips": sorted(row["hosts"]),
-                 "client_ids": sorted(clients)},
-                row["n"], "", row["first_ns"], row["last_ns"], 0, {"refused": row["n"]},
-                severity, confidence,
-            )  # fmt: skip
+    every = [(place, row) for place, row in dead.items() if row["n"] >= limit["refused"]]
+    # one setting is wrong at all brokers, where they respond elsewhere; otherwise each may be down for its own reason
+    for some in [every] if elsewhere and every else [[one] for one in every]:
+        rows, servers = [row for _, row in some], sorted(f"{ip}:{port}" for (ip, port), _ in some)
+        hosts, count, one = sorted(set.union(*(row["hosts"] for row in rows))), sum(row["n"] for row in rows), len(some) == 1
+        most, clients = max(some, key=lambda pair: pair[1]["n"])[0], set[str]()
+        for place, row in some:
+            there = {client for ip in row["hosts"] for client in named_at.get(ip, ())}
+            clients |= there & given.get(place, set()) or there  # others of these hosts may use other brokers
+        yield Finding(
+            f"brokers advertise {named(servers)}, which accepted none of {counted(count, 'connection')}"
+            + (beside if elsewhere else "") + (f"; {'it' if one else 'they'} may be down" if working or not elsewhere else ""),
+            {"server": f"{most[0]}:{most[1]}", "broker_id": advertised[most].get("broker_id") if one else None,
+             "client_ips": hosts, "client_ids": sorted(clients)},
+            count, "", *times_of(rows), 0, {"refused": count, "advertised": None if one else servers},
+            severity, confidence,
+        )  # fmt: skip
 
 
 def of_names(seen: Observed, limit: Mapping[str, float], *, several: bool) -> Found:

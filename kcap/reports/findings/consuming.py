@@ -193,13 +193,17 @@ def slow_consumer(seen: Observed, limit: Mapping[str, float]) -> Found:
         if further and (row["client_id"], row["topic"]) not in behind:
             late.setdefault((row["client_id"], row["group_id"], row["topic"]), []).append(row)
     for (client, group, topic), some in late.items():
+        from kcap.reports.findings.slow_members import explained  # for captures with such commits
+
+        cause = explained(seen, client, group)
         begin, end = (sum(row[name] for row in some) for name in ("first", "last"))
         yield Finding(
             f"commits of {called(client)} for group {group} fall behind on {counted(len(some), 'partition')} of topic {topic}: "
             f"lag {begin:,} at first, {end:,} at last",
             {"client_id": client, "group_id": group, "topic": topic}, sum(row["n"] for row in some),
             where("api == OffsetCommit", client_id=client, group_id=group), *times_of(some), 0,
-            {"lag_first": begin, "lag_last": end, "partitions": len(some)}, None, 0.75,
+            {"lag_first": begin, "lag_last": end, "partitions": len(some), "explained_by": cause},
+            "low" if cause else None, 0.75,
         )  # fmt: skip
     for link in seen.links:
         full = link["response_bytes"] >= link["stalls"] * limit["kilobytes"] * 1000

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from kcap.limits import OFFSET_MOST, READ_ALL_MOST, SILENCES_MOST
 from kcap.reports.definition import group_of
-from kcap.reports.findings.model import Finding, Found, called, erring, named, rule, seconds, where
+from kcap.reports.findings.model import RULES, Finding, Found, called, erring, named, rule, seconds, where
 from kcap.reports.findings.observed import (
     CONNECT,
     HEARTBEATS,
@@ -58,10 +58,14 @@ def rebalance_loop(seen: Observed, limit: Mapping[str, float]) -> Found:
     A consumer that is alone in its group disturbs no other. If `alone` of them follow each other, `alone_seconds` or less apart
     on average, the finding is low: each joins anew. Workers of Kafka Connect also join again when a connector or task is
     created or changed, so for their groups only members that come and go count.
+
+    If members that miss max.poll.interval.ms (`poll-stall`) or that a rebalance waits for (`rebalance-slow`) are seen in the
+    group, the finding names them, and those rules are silent about it.
     """
     if seen.most_calls("group_id", MOVING) < limit["rebalances"]:
         return
     from kcap.reports.findings.lives import turnover
+    from kcap.reports.findings.slow_members import slow_members
 
     table = seen.exchanges
     chosen = table.filter(table.api.isin(list(MOVING)), table.group_id.notnull(), table.error == "NONE")
@@ -118,11 +122,15 @@ def rebalance_loop(seen: Observed, limit: Mapping[str, float]) -> Found:
         again = sorted(name for name, n in gone.items() if name and n >= 3 and joins[name] >= 3)
         every = sorted(name for name in joins if name)
         cause = f"; {named(again)} {'left and ' if gone is leaves else ''}joined again and again" if again else ""
+        slow = seen.once(slow_members).get(group)
+        if slow is not None:
+            again, cause = slow.clients, f"; {slow.words}"
         yield Finding(
             f"group {group} ({MOVING[row['api']]}) rebalanced {count} times in {seconds(span)}{cause}",
             {"group_id": group, "client_id": again[0] if again else None, "client_ids": [] if every == again[:1] else every},
             count, where(group_id=group), row["first_ns"], row["last_ns"], lost,
             {"rebalances": count, "members": row["members"], "clients": row["clients"], "leaves": leaves.total()},
+            confidence=STATED if slow and slow.sure else None, advice=RULES[slow.rule].advice if slow else None,
         )  # fmt: skip
 
 
@@ -146,6 +154,8 @@ def one_by_one(rows: Sequence[Row], limit: Mapping[str, float]) -> Found:
             )  # fmt: skip
 
 
+STATED: Final = 0.95
+"""How sure the cause is where the client gives it as the reason of its LeaveGroup request (KIP-800)."""
 ANEW: Final = (
     "Create one consumer for the life of the process, and poll it again and again. A consumer that is created and closed for "
     "each poll joins its group each time, which takes longer than reading. Or see why the process ends and is started again."
@@ -184,19 +194,12 @@ def rebalance_slow(seen: Observed, limit: Mapping[str, float]) -> Found:
         yield from open_
     if not seen.calls_of(api="Heartbeat", error="REBALANCE_IN_PROGRESS"):
         return
-    table = seen.exchanges.filter(seen.exchanges.group_id.notnull())
-    joins = table.filter(table.api == "JoinGroup", table.error == "NONE", table.latency_ns >= int(limit["seconds"] * 1e9))
-    waits = seen.run(
-        in_groups(
-            joins, ("group_id",), ("request_first_ns", "response_first_ns"), lost=joins.latency_ns.sum(),
-            longest=joins.latency_ns.max(),
-            begin=joins.request_first_ns.argmax(joins.latency_ns), end=joins.response_first_ns.argmax(joins.latency_ns),
-        )
-    )  # fmt: skip
-    beats = table.filter(table.api == "Heartbeat", table.error == "REBALANCE_IN_PROGRESS")
-    sent = ("request_first_ns", "request_first_ns")
-    members = seen.run(in_groups(beats, ("group_id", "client_id", "member_id", "generation"), sent))
-    late = rows_by((member for member in members if member["n"] >= limit["heartbeats"]), "group_id")
+    from kcap.reports.findings.slow_members import late_members, looping, waited_for
+
+    waits, late = late_members(seen, limit)
+    if waits or late:
+        waits = [row for row in waits if row["group_id"] not in seen.once(looping)]
+        late = {group: rows for group, rows in late.items() if group not in seen.once(looping)}
     # with one that was lost, no member waits in JoinGroup
     for group in late.keys() - {row["group_id"] for row in waits} - unfinished:
         longer = [one for one in late[group] if one["last_ns"] - one["first_ns"] >= limit["seconds"] * 1e9]
@@ -211,8 +214,7 @@ def rebalance_slow(seen: Observed, limit: Mapping[str, float]) -> Found:
             )  # fmt: skip
     for row in waits:
         group = row["group_id"]
-        during = [one for one in late.get(group, ()) if row["begin"] < one["last_ns"] and one["first_ns"] < row["end"]]
-        if during:
+        if during := waited_for(row, late):
             names = clients_in(during)
             yield Finding(
                 f"a rebalance of group {group} took {seconds(row['longest'])}: it waited for {counted(len(during), 'member')} "
@@ -314,7 +316,9 @@ def committers(seen: Observed) -> dict[tuple[str | None, str | None], int]:
     failures=3,
 )  # fmt: skip
 def commit_failed(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """Offset commits that the coordinator refuses."""
+    """Offset commits that the coordinator refuses. The finding is low for a member that `poll-stall` or `rebalance-slow` names:
+    it follows from that member's work between polls.
+    """
     names = [
         "ILLEGAL_GENERATION",
         "UNKNOWN_MEMBER_ID",
@@ -324,14 +328,20 @@ def commit_failed(seen: Observed, limit: Mapping[str, float]) -> Found:
     ]
     for row in seen.errors(names, ("client_id", "group_id"), ["OffsetCommit", "TxnOffsetCommit"]):
         if row["n"] >= limit["failures"]:
+            from kcap.reports.findings.slow_members import explained  # for captures with such errors
+
             who = {"client_id": row["client_id"], "group_id": row["group_id"]}
+            too_much = row["error_name"] == "OFFSET_METADATA_TOO_LARGE"
+            cause = None if too_much else explained(seen, row["client_id"], row["group_id"])
             yield Finding(
                 f"{counted(row['n'], 'commit')} of {called(row['client_id'])} for group {row['group_id']} failed with "
                 f"{row['error_name']}",
                 who, row["n"], where("api in {OffsetCommit, TxnOffsetCommit}", erring(seen, names), **who),
-                row["first_ns"], row["last_ns"], row["latency_ns"] or 0, {"failed": row["n"]},
+                row["first_ns"], row["last_ns"], row["latency_ns"] or 0, {"failed": row["n"], "explained_by": cause},
+                "low" if cause else None,
                 advice="Commit less metadata with each offset, or raise offset.metadata.max.bytes of the broker (4,096)."
-                if row["error_name"] == "OFFSET_METADATA_TOO_LARGE"
+                if too_much
+                else f"See the finding on these members ({cause}): a member loses its partitions before it commits." if cause
                 else None,
             )  # fmt: skip
 
@@ -351,43 +361,19 @@ def poll_stall(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Members that leave because they do not poll, and come back. A member that its group no longer knows when it leaves does
     not count: its session had expired, as that of a stopped process does.
     """
-    joins = seen.calls_by("group_id", ("JoinGroup",))
-    again = any(
-        totals(joins.get(group, ()))["last_ns"] > totals(leaves)["first_ns"]
-        for group, leaves in seen.calls_by("group_id", ("LeaveGroup",)).items()
-    )
-    if not again and seen.apis.isdisjoint(HEARTBEATS):
-        return
-    table = seen.exchanges
-    chosen = table.filter(
-        table.api.isin(["LeaveGroup", "JoinGroup"]) | (table.api.isin(list(HEARTBEATS)) & (table.generation <= 0)),
-        table.group_id.notnull(),
-    )
-    order = {"group_by": ["connection", "group_id"], "order_by": "exchange"}
-    chosen = chosen.mutate(
-        then=chosen.api.lead().over(**order), then_generation=chosen.generation.lead().over(**order),
-        then_ns=chosen.request_first_ns.lead().over(**order),
-    )  # fmt: skip
-    classic = (chosen.api == "LeaveGroup") & (chosen.then == "JoinGroup")
-    newer = chosen.api.isin(list(HEARTBEATS)) & (chosen.generation < 0) & (chosen.then_generation == 0)
-    away = chosen.filter((classic | newer).fill_null(False), (chosen.error != "UNKNOWN_MEMBER_ID").fill_null(True))
-    rows = seen.run(
-        in_groups(
-            away, ("client_id", "group_id"), ("request_first_ns", "then_ns"),
-            away_ns=(away.then_ns - away.request_first_ns).sum(), exchange=away.exchange.argmin(away.request_first_ns),
-            connection=away.connection.argmin(away.request_first_ns),
-        )
-    )  # fmt: skip
-    for row in seen.prepared(rows):
-        members = seen.message(row, "request").get("members") or [{}]
-        reason = members[0].get("reason")
+    from kcap.reports.findings.slow_members import left, looping, returns
+
+    rows = seen.once(returns)
+    loops = seen.once(looping) if any(row["n"] >= limit["stalls"] for row in rows) else ()
+    for row in rows:
+        if row["group_id"] in loops:
+            continue
         who = {"client_id": row["client_id"], "group_id": row["group_id"]}
         yield Finding(
-            f"{called(row['client_id'])} left group {row['group_id']} {counted(row['n'], 'time')} and came back, "
-            f"away for {seconds(row['away_ns'])} in all" + (f"; its reason: {reason}" if reason else ""),
+            left(row, f" group {row['group_id']}"),
             who, row["n"], where(f"api in {{LeaveGroup, JoinGroup, {', '.join(HEARTBEATS)}}}", **who), row["first_ns"],
             row["last_ns"], int(row["away_ns"]), {"stalls": row["n"], "away_ns": row["away_ns"]},
-            None if row["n"] >= limit["stalls"] else "info", 0.95 if "poll" in (reason or "") else None,
+            None if row["n"] >= limit["stalls"] else "info", STATED if "poll" in (row["reason"] or "") else None,
         )  # fmt: skip
 
 

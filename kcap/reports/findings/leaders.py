@@ -55,17 +55,21 @@ METADATA_READ = 8
 @rule(
     "leader-change", "medium", 0.85,
     needs="requests responses bodies",
-    looks_at="time from a response with a leadership error until the client's next request to the leader of the same partition",
+    looks_at="time from a response with a leadership error until the client's next request to the leader of the same "
+    "partition, as far as other clients were served there meanwhile",
     advice="Lower metadata.max.age.ms or retry.backoff.ms, or upgrade: newer clients learn the new leader from the error "
     "response (KIP-951).",
     instead="a broker that was down, so that the partition had no leader for that time",
     sources="KIP-951",
-    seconds=5,
+    seconds=10,
 )  # fmt: skip
 def leader_change(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """Clients that take long to follow a partition to its new leader. The time counts from the response with the error, which a
-    broker that is cut off from its controller sends late. A partition that one broker alone serves, before and after its
-    restart, did not move.
+    """Clients that take long to follow a partition to its new leader.
+
+    The time counts from the response with the error, which a broker that is cut off from its controller sends late; if other
+    clients use the partition, it counts from the first response that one of them gets: until then, it may have no leader. Some
+    libraries request metadata only so often, kafka-go every 6 s (MetadataTTL) and franz-go every 5 s (MetadataMinAge): below
+    `seconds`, the finding is info. A partition that one broker alone serves, before and after its restart, did not move.
     """
     if not seen.errors_of_partitions.intersection(MOVED):
         return
@@ -81,15 +85,20 @@ def leader_change(seen: Observed, limit: Mapping[str, float]) -> Found:
     bad = bad.select(
         **slot | {"at_ns": "response_first_ns"}, **key, served=ibis.literal(0, "int64"), good_ns=ibis.null("int64")
     )
-    good = good.semi_join(bad, [(slot[name], name) for name in ("client", "what", "name", "number")]).select(
-        **slot, **key, served=ibis.literal(1, "int64"), good_ns="request_first_ns"
-    )
+    good = good.semi_join(bad, [("topic", "name"), ("partition", "number")])
+    good = good.select(**slot, **key, served=ibis.literal(1, "int64"), good_ns="request_first_ns")
     # in one order of time: pairs of errors and successes would be the product of both
     both = ibis.union(bad, good)
-    behind = ibis.window(group_by=list(slot)[:-1], order_by=["at_ns", both.served.desc()], rows=(1, None))
-    both = both.mutate(next_ns=both.good_ns.min().over(behind))
+    order = {"order_by": ["at_ns", both.served.desc()], "rows": (1, None)}
+    place = ["name", "number"]
+    both = both.mutate(
+        next_ns=both.good_ns.min().over(ibis.window(group_by=list(slot)[:-1], **order)),
+        led_ns=both.good_ns.min().over(ibis.window(group_by=place, **order)),
+        shared=both.client.min().over(group_by=place) < both.client.max().over(group_by=place),
+    )
     times = both.filter(both.served == 0, both.next_ns.notnull())
-    times = times.mutate(took=times.next_ns - times.at_ns)
+    times = times.mutate(took=times.next_ns - times.shared.ifelse(times.led_ns, times.at_ns))
+    times = times.filter(times.took > 0)
     picked = picking_parts(seen, times, "client", "name")
     sums = {"longest": times.took.max(), "requests": uids(times).nunique()}
     for row in seen.run(in_groups(times, ("client", "name"), ("at_ns", "next_ns"), **sums)):

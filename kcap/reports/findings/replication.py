@@ -263,6 +263,26 @@ def writers(seen: Observed, leaders: Mapping[Place, Leader]) -> list[str]:
     return clients_in(row for row in rows if place_of(row) in leaders)
 
 
+def late_leaders(seen: Observed, limit: Mapping[str, float]) -> dict[Place, Leader]:
+    """The `slow_leaders` of which `slow-replication` speaks."""
+    leaders = slow_leaders(seen, limit)
+    if any(not one.proven for one in leaders.values()):
+        accused = {finding.who["server"] for finding in RULES["slow-broker"].find(seen, RULES["slow-broker"].thresholds)}
+        leaders = {
+            place: one for place, one in leaders.items()
+            if one.proven or ((one.prompt_ns is not None or one.alone) and server_of(one.row) not in accused)
+        }  # fmt: skip
+        if all(one.prompt_ns is None for one in leaders.values()):
+            leaders = {place: one for place, one in leaders.items() if one.proven}
+    enough = sum(one.row["n"] for one in leaders.values()) >= limit["requests"]
+    return leaders if enough and (len(leaders) > 1 or any(one.proven for one in leaders.values())) else {}
+
+
+def by_default_limits(seen: Observed) -> dict[Place, Leader]:
+    """`late_leaders` with the limits of the rule, for rules on what follows from it."""
+    return late_leaders(seen, RULES["slow-replication"].thresholds)
+
+
 @rule(
     "slow-replication", "medium", 0.8,
     needs="responses requests",
@@ -284,18 +304,10 @@ def slow_replication(seen: Observed, limit: Mapping[str, float]) -> Found:
     can be seen, several leaders must be late at once while `prompt` other requests to one of them are in time and none to the
     others is late; slow disks may be what they have in common.
     """
-    leaders = slow_leaders(seen, limit)
-    if any(not one.proven for one in leaders.values()):
-        accused = {finding.who["server"] for finding in RULES["slow-broker"].find(seen, RULES["slow-broker"].thresholds)}
-        leaders = {
-            place: one for place, one in leaders.items()
-            if one.proven or ((one.prompt_ns is not None or one.alone) and server_of(one.row) not in accused)
-        }  # fmt: skip
-        if all(one.prompt_ns is None for one in leaders.values()):
-            leaders = {place: one for place, one in leaders.items() if one.proven}
-    some = list(leaders.values())
-    if sum(one.row["n"] for one in some) < limit["requests"] or not (len(some) > 1 or any(one.proven for one in some)):
+    leaders = late_leaders(seen, limit)
+    if not leaders:
         return
+    some = list(leaders.values())
     proven = any(one.proven for one in some)
     count, total = sum(one.row["slow"] for one in some), sum(one.row["n"] for one in some)
     worst = max(some, key=lambda one: one.row["late_p50"])

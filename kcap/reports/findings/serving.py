@@ -57,15 +57,16 @@ WORK = ("Produce", "Fetch", "ShareFetch", "JoinGroup", "ConsumerGroupHeartbeat",
     advice="See why leaders move: broker restarts, reassignments, preferred leader elections, full garbage "
     "collections, unstable networks.",
     instead="a planned reassignment or rolling restart, which clients follow by themselves; a topic that was just created",
-    errors=3, each=2, seconds=1, moves=4,
+    errors=3, each=2, seconds=1, lasting=10, moves=4,
 )  # fmt: skip
 def not_leader(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Leaders that move while clients use them.
 
-    Each client normally learns of a move from one or two errors for each partition; errors of a client and partition less than
-    `seconds` apart are one move. A rolling restart moves a leader away and back. So the finding is info unless there are more
-    errors than that, or `moves` or more for one client and partition. A partition that one broker alone serves, before and
-    after its restart, did not move.
+    Errors of a client and partition less than `seconds` apart are one move, of which a client normally learns from one or two
+    errors. A busy client has more requests on the way, and some libraries request metadata only so often (`leader-change`), so
+    that a move of less than `lasting` seconds counts as `each` errors at most. A rolling restart moves a leader away and back:
+    the finding is info unless there are more errors than that, or `moves` or more for one client and partition; clients that
+    `leader-change` names do not count. A partition that one broker alone serves, before and after its restart, did not move.
     """
     if not seen.errors_of_partitions.intersection(NOT_LED):
         return
@@ -73,24 +74,29 @@ def not_leader(seen: Observed, limit: Mapping[str, float]) -> Found:
     picked, alone = picking_parts(seen, bad, "topic"), seen.once(served_by_one)
     refused = seen.partition_errors(NOT_LED, chosen=bad)
     by = rows_by((row for row in refused if row["topic"] is not None and not row["topic"].startswith("__")), "topic")
-    learnt = (
-        moves(seen, bad, limit["seconds"])
-        if any(sum(row["n"] for row in some) >= limit["errors"] for some in by.values())
-        else {}
-    )
+    many = any(sum(row["n"] for row in some) >= limit["errors"] for some in by.values())
+    late = seen.once(late_followers) if many else []
+    learnt = moves(seen, bad.filter(~bad.client_id.fill_null("").isin(late)), limit) if many else {}
     for topic, some in by.items():
-        count, (times, most) = sum(row["n"] for row in some), learnt.get(topic, (0, 0))
+        count, others = sum(row["n"] for row in some), learnt.get(topic, {"times": 0, "most": 0, "errors": 0})
         requests, stayed = sum(row["requests"] for row in some), topic in alone
         leads = "did not lead the partition then, and no other is seen to" if stayed else "does not lead the partition"
         first, last = times_of(some)
-        moved = count > limit["each"] * times or most >= limit["moves"]
+        often = others["errors"] > limit["each"] * others["times"] or others["most"] >= limit["moves"]
+        moved = others["errors"] >= limit["errors"] and often
         yield Finding(
             f"requests for topic {topic} went {counted(requests, 'time')} to a broker that {leads}",
             {"topic": topic}, requests, where(erring(seen, NOT_LED), picked({"topic": topic, "n": requests}), topic=topic),
             first, last, sum(row["latency_ns"] or 0 for row in some),
             {"errors": count, "partitions": max(row["partitions"] for row in some), "clients": len(some)},
-            None if count >= limit["errors"] and moved else "info", 0.5 if stayed else None, STAYED if stayed else None,
+            None if moved else "info", 0.5 if stayed else None, STAYED if stayed else None,
         )  # fmt: skip
+
+
+def late_followers(seen: Observed) -> list[str]:
+    """Clients of which `leader-change` says that they go on with the last leader of a partition for too long."""
+    rule = RULES["leader-change"]
+    return sorted({one.who["client_id"] for one in rule.find(seen, rule.thresholds) if one.severity is None})
 
 
 def served_by_one(seen: Observed) -> set[str]:
@@ -110,17 +116,25 @@ def served_by_one(seen: Observed) -> set[str]:
     return {row["topic"] for row in seen.run(topics.filter(topics.others == 0))}
 
 
-def moves(seen: Observed, bad: Any, seconds_: float) -> dict[str, tuple[int, int]]:
-    """Topic -> how many moves all clients learnt of by these errors, summed over partitions, and the most for one client and
+def moves(seen: Observed, bad: Any, limit: Mapping[str, float]) -> dict[str, Row]:
+    """Topic -> how many moves all clients learnt of by these errors (`times`, summed over partitions), by how many errors
+    (`errors`, of which a move of less than `lasting` seconds counts as `each` at most), and the `most` moves for one client and
     partition.
     """
-    one = ["client_id", "topic", "partition"]
+    one, apart = ["client_id", "topic", "partition"], int(limit["seconds"] * 1e9)
     order = {"group_by": one, "order_by": ["request_first_ns", "connection", "exchange"]}
     bad = bad.mutate(before_ns=bad.request_first_ns.lag().over(**order))
-    begins = (bad.request_first_ns - bad.before_ns > int(seconds_ * 1e9)).fill_null(True)
-    each = bad.group_by(*one).aggregate(times=bad.count(where=begins))
-    rows = seen.run(each.group_by("topic").aggregate(times=each.times.sum(), most=each.times.max()))
-    return {row["topic"]: (row["times"], row["most"]) for row in rows}
+    bad = bad.mutate(begins=(bad.request_first_ns - bad.before_ns > apart).fill_null(True).cast("int64"))
+    bad = bad.mutate(turn=bad.begins.sum().over(**order, rows=(None, 0)))
+    runs = bad.group_by(*one, "turn").aggregate(
+        n=bad.count(), lasted=bad.request_first_ns.max() - bad.request_first_ns.min()
+    )  # fmt: skip
+    runs = runs.mutate(n=(runs.lasted >= int(limit["lasting"] * 1e9)).ifelse(runs.n, runs.n.clip(upper=int(limit["each"]))))
+    each = runs.group_by(*one).aggregate(times=runs.count(), errors=runs.n.sum())
+    rows = seen.run(
+        each.group_by("topic").aggregate(times=each.times.sum(), most=each.times.max(), errors=each.errors.sum())
+    )  # fmt: skip
+    return {row["topic"]: row for row in rows}
 
 
 @rule(

@@ -55,7 +55,8 @@ def request_timeout(seen: Observed, limit: Mapping[str, float]) -> Found:
     Java client leaves it and drops what it had sent (AbstractCoordinator.markCoordinatorUnknown): such requests do not count.
 
     If nothing follows from the client, it may have been stopped: the finding is info. Requests that waited for a broker that
-    was away (`broker-stall`, `broker-unavailable`), or for its replicas, are one low finding for that broker's clients.
+    was away (`broker-stall`, `broker-unavailable`), or for its replicas, are one low finding for that broker's clients; so are
+    writes to a broker at which `slow-replication` finds such writes late.
     """
     open_ends = any(call["error"] == "REQUEST_TIMED_OUT" or call["reason"] in ("fin", "rst") for call in seen.calls)
     if not open_ends and not seen.once(late_responses):
@@ -101,11 +102,10 @@ def request_timeout(seen: Observed, limit: Mapping[str, float]) -> Found:
     picked = picking(seen, chosen, "client_id")
     if not rows:
         return
-    from kcap.reports.findings.absences import absences
+    from kcap.reports.findings.absences import absences, slow_writes
     from kcap.reports.findings.effects import LATE, apart, effects, goes_on
 
-    away = seen.once(absences)
-    if away:
+    if away := seen.once(absences) + slow_writes(seen):
         rows, held = apart(seen, chosen, rows, away)
         yield from effects(seen, held, limit)
     for row in rows:

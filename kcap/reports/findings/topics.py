@@ -5,7 +5,19 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from kcap.reports.definition import uids
-from kcap.reports.findings.model import Finding, Found, called, equal_to, erring, named, of_clients, rule, seconds, where
+from kcap.reports.findings.model import (
+    RULES,
+    Finding,
+    Found,
+    called,
+    equal_to,
+    erring,
+    named,
+    of_clients,
+    rule,
+    seconds,
+    where,
+)
 from kcap.reports.findings.observed import AWAY, Observed, Row, rows_by
 from kcap.reports.findings.unavailable import STATES
 from kcap.reports.text import count as counted
@@ -187,6 +199,8 @@ FOUND: Final = (
 """The next step for a client that finds what it asks for."""
 MISSING: Final = 0.7
 """The part of a client's Metadata requests from which on the topic that is not there is why it sends so many."""
+LISTENER: Final = "wrong-advertised-listener"
+"""The rule of addresses that accept no connection."""
 ABSENT: Final = (
     "See what it cannot find (unknown-topic-loop): create the topic, or correct its name in the client's configuration."
 )
@@ -206,7 +220,8 @@ ABSENT: Final = (
 def metadata_storm(seen: Observed, limit: Mapping[str, float]) -> Found:
     """A client that requests metadata all the time.
 
-    If most of its requests are for a topic that does not exist, the finding is low, and `unknown-topic-loop` has the cause.
+    If most of its requests are for a topic that does not exist, the finding is low, and `unknown-topic-loop` has the cause. So
+    it is for clients that brokers send to addresses that accept no connection (`wrong-advertised-listener`).
     Clients request metadata when they connect: up to `each` requests per connection are those of short-lived clients. If the
     packets that begin and end connections are missing, the ApiVersions requests show how many connections there were.
     """
@@ -239,11 +254,20 @@ def metadata_storm(seen: Observed, limit: Mapping[str, float]) -> Found:
         rate = row["n"] / max((row["last_ns"] - row["first_ns"]) / 1e9, 1.0)
         if row["n"] >= limit["requests"] and rate >= limit["a_second"] and row["client_id"] not in seen.once(behind_shared):
             absent = missing[row["client_id"]] >= MISSING * row["n"]
+            sent_away = row["client_id"] in seen.once(sent_to_dead)
             yield Finding(
                 f"{called(row['client_id'])} sent {row['n']} Metadata requests, {rate:.0f} a second"
                 + ("; most are for a topic that does not exist" if absent else ""),
                 {"client_id": row["client_id"]}, row["n"], where("api == Metadata", client_id=row["client_id"]),
                 row["first_ns"], row["last_ns"], row["lost"] or 0,
-                {"requests": row["n"], "requests_a_second": round(rate, 1), "errors": row["errors"]},
-                "low" if absent else None, advice=ABSENT if absent else None if row["errors"] else FOUND,
+                {"requests": row["n"], "requests_a_second": round(rate, 1), "errors": row["errors"],
+                 "explained_by": LISTENER if sent_away else None},
+                "low" if absent or sent_away else None, advice=ABSENT if absent else None if row["errors"] else FOUND,
             )  # fmt: skip
+
+
+def sent_to_dead(seen: Observed) -> set[str]:
+    """Clients of which `wrong-advertised-listener` says that brokers send them to addresses that accept no connection."""
+    rule = RULES[LISTENER]
+    some = (finding for finding in rule.find(seen, rule.thresholds) if finding.severity != "info")
+    return {client for finding in some for client in finding.who["client_ids"]}

@@ -246,6 +246,15 @@ def test_an_address_that_refuses_is_wrong_only_where_brokers_advertise_it() -> N
     lost = [link | {"ended": "idle", "server_packets": 0} for link in dead]
     assert len(found("wrong-advertised-listener", observed(rows, connections=[*lost, bootstrap], brokers=advertised))) == 1
     assert found("wrong-advertised-listener", observed(rows, connections=[*dead, bootstrap])) == []
+    second = [link | {"connection": f"S{at}", "server_ip": "10.0.0.8"} for at, link in enumerate(dead)]
+    every = [*advertised, {"host": "10.0.0.8", "port": 9092, "broker_id": 4}]
+    (row,) = found("wrong-advertised-listener", observed(rows, connections=[*dead, *second, bootstrap], brokers=every))
+    assert row["evidence"] == {"refused": 6, "advertised": ["10.0.0.7:9092", "10.0.0.8:9092"]}, "one setting is one cause"
+    whole = [*every, {"host": "10.0.0.1", "port": 9092, "broker_id": 1}]
+    each = found(
+        "wrong-advertised-listener", observed(rows, connections=[*dead, *second, bootstrap], brokers=whole), loud=False
+    )
+    assert [row["severity"] for row in each] == ["info", "info"], "none responds elsewhere: each may be down by itself"
     alive = [*dead, bootstrap, CONNECTION | {"connection": "D", "server_ip": "10.0.0.7"}]
     assert found("wrong-advertised-listener", observed(rows, connections=alive, brokers=advertised)) == []
     one_way = [*dead, CONNECTION | {"connection": "D", "server_ip": "10.0.0.7", "server_captured": 0, "server_packets": 0}]

@@ -18,14 +18,30 @@ def parts_of(rows: list[Row], **more: object) -> list[Row]:
 
 
 def test_a_client_that_follows_a_leader_late() -> None:
-    rows = [exchange("C1", 1, "Produce", 0), exchange("C1", 2, "Produce", 1), exchange("C2", 1, "Produce", 9)]
+    rows = [exchange("C1", 1, "Produce", 0), exchange("C1", 2, "Produce", 1), exchange("C2", 1, "Produce", 13)]
     errors = ["NONE", "NOT_LEADER_OR_FOLLOWER", "NONE"]
     (row,) = found("leader-change", observed(rows, parts_of(rows, error=errors)))
-    assert row["evidence"]["longest_ns"] == 8 * SECOND - MS
+    assert row["evidence"]["longest_ns"] == 12 * SECOND - MS
     quick = [*rows[:2], exchange("C2", 1, "Produce", 1.2)]
     assert found("leader-change", observed(quick, parts_of(quick, error=errors))) == []
     (quiet,) = found("leader-change", observed(quick, parts_of(quick, error=errors)), loud=False)
     assert 0 < quiet["evidence"]["longest_ns"] < SECOND
+
+
+def test_a_partition_without_a_leader_has_none_to_follow() -> None:
+    """Two clients are refused and go on 20 s later: until one of them is served, nothing shows that there is a leader."""
+
+    def seen(second: float) -> list[Row]:
+        times = (("C1", 1, 1, "a"), ("C2", 1, 1, "b"), ("C1", 2, 21, "a"), ("C2", 2, second, "b"))
+        rows = [
+            exchange(name, at, "Produce", time, client_id=client, server_ip=f"10.0.0.{at}") for name, at, time, client in times
+        ]
+        errors = ["NOT_LEADER_OR_FOLLOWER"] * 2 + ["NONE"] * 2
+        return found("leader-change", observed(rows, parts_of(rows, error=errors)))
+
+    assert seen(21.5) == []
+    (row,) = seen(33)
+    assert (row["who"]["client_id"], row["evidence"]["longest_ns"]) == ("b", 12 * SECOND)
 
 
 def test_a_client_follows_its_leader_from_the_response_on() -> None:
@@ -49,7 +65,7 @@ def test_a_client_that_reaches_the_new_leader_has_followed_whatever_that_answers
 def test_a_partition_that_a_broker_does_not_lead_yet_has_not_moved() -> None:
     """The topic was just created: the broker that refuses its first requests is the one that serves it."""
     errors = ["NOT_LEADER_OR_FOLLOWER"] * 5 + ["NONE"]
-    rows = many(6, 1.1, acks=1)
+    rows = many(6, 2.1, acks=1)
     new = observed(rows, parts_of(rows, error=errors))
     moved = observed(rows, parts_of(rows, error=["NONE", *errors[:-1]]))
     elsewhere = [*rows[:-1], rows[-1] | {"server_ip": "10.0.0.2"}]
@@ -57,7 +73,8 @@ def test_a_partition_that_a_broker_does_not_lead_yet_has_not_moved() -> None:
         assert found(rule, new, loud=False) == []
     for rule in ("not-leader", "acks-risk"):
         assert len(found(rule, moved)) == 1, "it had been served"
-    for rule in ("leader-change", "not-leader", "acks-risk"):
+    assert found("not-leader", observed(elsewhere, parts_of(elsewhere, error=errors))) == [], "leader-change names the client"
+    for rule in ("leader-change", "acks-risk"):
         assert len(found(rule, observed(elsewhere, parts_of(elsewhere, error=errors)))) == 1, "another broker serves it"
 
 

@@ -140,7 +140,8 @@ def test_leaders_that_move() -> None:
                   "error": "NOT_LEADER_OR_FOLLOWER"} for at in range(count)]  # fmt: skip
         return many(count, 1.0), parts
 
-    assert len(found("not-leader", observed(*rows(5, "t")))) == 1
+    assert len(found("not-leader", observed(*rows(12, "t")))) == 1
+    assert found("not-leader", observed(*rows(9, "t"))) == [], "kafka-go requests metadata every 6 s, and is refused until then"
     assert found("not-leader", observed(*rows(1, "t"))) == []
     moved = [exchange("C1", at, "Fetch", at / 10) for at in range(1, 5)]
     parts = [
@@ -188,7 +189,7 @@ def test_a_process_that_ends_is_no_idle_cut() -> None:
 
 def test_brokers_among_themselves_are_not_judged() -> None:
     parts = [{"connection": "C1", "exchange": at + 1, "api_key": 1, "topic": "t", "partition": 0,
-              "error": "NOT_LEADER_OR_FOLLOWER"} for at in range(9)]  # fmt: skip
+              "error": "NOT_LEADER_OR_FOLLOWER"} for at in range(12)]  # fmt: skip
     for name in ("broker-2-fetcher-0", "ReplicaFetcherThread-0-1"):
-        assert found("not-leader", observed(many(9, 1.0, "Fetch", client_id=name), parts)) == []
-    assert len(found("not-leader", observed(many(9, 1.0, "Fetch", client_id="app"), parts))) == 1
+        assert found("not-leader", observed(many(12, 1.0, "Fetch", client_id=name), parts)) == []
+    assert len(found("not-leader", observed(many(12, 1.0, "Fetch", client_id="app"), parts))) == 1
