@@ -205,8 +205,8 @@ def retransmission_bound(seen: Observed, limit: Mapping[str, float]) -> Found:
 
     A hole that nothing fills is a packet that the capture lost, so connections with missing bytes prove nothing. Neither do
     segments out of order with hardly any retransmission for a loss: receive queues of a network card and several paths reorder
-    as well. If the part `copies` of the packets of connections repeats data, the capture has packets twice (several interfaces,
-    a mirror port), and retransmissions only prove loss where receivers report holes.
+    as well. If more than the part `copies` of a connection's packets repeats data, the capture has packets twice (several
+    interfaces, a mirror port), and retransmissions only prove loss where receivers report holes.
     """
     missing = seen.quality["gaps"]
     stalled = {name: Counter[tuple[str, str]]() for name in ("packets", "retransmitted", "sacked")}
@@ -258,7 +258,7 @@ def retransmission_bound(seen: Observed, limit: Mapping[str, float]) -> Found:
 
 def once(link: Row, limit: Mapping[str, float]) -> Row:
     """A row of connections, without retransmissions if their packets were captured twice and receivers report no loss."""
-    twice = link["retransmitted"] + link["duplicated"] >= limit["copies"] * link["packets"]
+    twice = link["retransmitted"] + link["duplicated"] > limit["copies"] * link["packets"]
     return {**link, "retransmitted": 0} if twice and link["sacked"] < limit["segments"] else link
 
 

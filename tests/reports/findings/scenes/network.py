@@ -58,10 +58,11 @@ def holes() -> Observed:
 
 
 def reported() -> Observed:
-    """Receivers of a host's connections report 6 holes, and that 4 of 20 retransmissions arrived twice."""
+    """Receivers of a host's connections report 6 holes, and that 4 of 20 retransmissions arrived twice; the capture lacks
+    packets of one exchange."""
     links = [lossy(connection="C1", sacked=4, spurious=1), lossy(connection="C2", packets=400, retransmitted=8, sacked=2,
                                                                spurious=3)]  # fmt: skip
-    return observed([], connections=links)
+    return observed([exchange("C1", 9, "Fetch", 3, flags=["gap"])], connections=links)
 
 
 def waiting() -> Observed:
@@ -69,7 +70,7 @@ def waiting() -> Observed:
     reports that 30 arrived twice, and it sees no hole. Packets of another host were captured twice."""
     links = [
         lossy(connection="C1", packets=500, retransmitted=90, duplicated=9, spurious=30),
-        lossy(connection="D1", client_ip="10.0.0.8", packets=500, retransmitted=90, duplicated=10, spurious=30),
+        lossy(connection="D1", client_ip="10.0.0.8", packets=500, retransmitted=90, duplicated=11, spurious=30),
     ]
     return observed([], connections=links)
 
@@ -165,7 +166,7 @@ SCENES = [
         medium 0.8: 20 of 1,000 packets between 10.0.0.9 (app) and its brokers were retransmissions, receivers reported 6 holes
         and 4 duplicates. Seen 20 times from 1 s to 9 s, 0 s lost. Who: client_ips ['10.0.0.9'], client_ids ['app']. Filter:
         client_ip == "10.0.0.9". Evidence: retransmitted 20, recovered 0, spurious 4, out_of_order 0, filled 0, sacked 6,
-        packets 1000, gaps 0.
+        packets 1000, gaps 1.
         """, kind="reported", least={"segments": 16, "share": 0.016, "holes": 6}),
     Scene("retransmission-bound", waiting, """
         medium 0.8: 90 of 500 packets between 10.0.0.9 (app) and its brokers were retransmissions, receivers reported 0 holes
