@@ -140,6 +140,8 @@ class Observed:
         """Whether there may be more groups of connections than are looked at."""
         self.carried: tuple[Carried, ...] = ()
         """Proxies of which the capture has both sides; their connections to the servers behind them are left out."""
+        self.selected: frozenset[str] = frozenset()
+        """The ids of the rules that look at these tables."""
         self.left_out: dict[str, int] = {}
         """Rows that a bound left out of a report, by what they are."""
 
@@ -238,6 +240,7 @@ class Observed:
         )
         one = Observed(self.runner, mine, self.partitions, links, self.brokers, self._message, parts)
         one.every, one.every_link, one.crowded, one.carried = every, self.every_link, self.crowded, self.carried
+        one.selected = self.selected
         one._label = label
         return one
 

@@ -70,12 +70,13 @@ def check(
     """Findings of all rules, or of `only` some, as rows; `thresholds` has those that differ, by rule."""
     rows: list[dict[str, Any]] = []
     silent: list[Rule] = []
+    chosen = [rule for rule in RULES.values() if (not only or rule.id in only) and rule.id not in skip]
+    seen.selected = frozenset(rule.id for rule in chosen)
     mine = seen.of_clients()
     carried = mine.once(proxies.carried)
     if carried:
         mine = mine.of_front(carried)
     clusters = mine.once(Observed.by_cluster)
-    chosen = [rule for rule in RULES.values() if (not only or rule.id in only) and rule.id not in skip]
     for rule in chosen:
         limit = {**rule.thresholds, **((thresholds or {}).get(rule.id) or {})}
         apart = clusters if rule.find.__module__ in OF_NAMES or "peers" in rule.needs else [(None, mine)]

@@ -108,8 +108,10 @@ def left(row: Row, group: str = "") -> str:
 
 
 def looping(seen: Observed) -> set[str]:
-    """Groups of which `rebalance-loop` says that slow members are the cause, by its limits."""
+    """Groups of which `rebalance-loop` says that slow members are the cause, by its limits; none without that rule."""
     loops = RULES["rebalance-loop"]
+    if loops.id not in seen.selected:
+        return set()
     groups = {finding.who["group_id"] for finding in loops.find(seen, loops.thresholds) if finding.severity is None}
     return groups & seen.once(slow_members).keys()
 

@@ -44,6 +44,14 @@ def test_without_a_loop_the_member_itself_is_the_finding() -> None:
     assert row["id"] == "poll-stall"
 
 
+def test_without_the_rule_on_loops_the_member_is_the_finding_as_well() -> None:
+    """`--only poll-stall` and `--skip rebalance-loop` say what they can say."""
+    rows = observed(looping(*leaving(4)))
+    assert [row["id"] for row in check(rows, only=["poll-stall"])["rows"]] == ["poll-stall"]
+    rows = observed(looping(*leaving(4)))
+    assert "poll-stall" in [row["id"] for row in check(rows, skip=["rebalance-loop"])["rows"]]
+
+
 def late(name: str, *times: float) -> list[Row]:
     """Heartbeats that say that the group rebalances."""
     return [of_group(name, 500 + at, "Heartbeat", time, error="REBALANCE_IN_PROGRESS") for at, time in enumerate(times)]
