@@ -192,8 +192,8 @@ def over_time(series: Row | None, style: Style) -> Section:
 
 
 def foot(result: Row) -> Sentences:
-    """The sentence about what the report does not count."""
-    return Sentences([left_out(result["left_out"])], tone="dim")
+    """The sentence about what the report does not count, without what a section of its own lists."""
+    return Sentences([left_out({name: n for name, n in result["left_out"].items() if not result.get(name)})], tone="dim")
 
 
 def document(result: Row, files: Sequence[str], *blocks: Block) -> Document:

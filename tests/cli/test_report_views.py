@@ -47,6 +47,13 @@ def test_parts_of_the_latency_are_counted_once(capture: str, capsys: pytest.Capt
     assert capture != "quota-3.9.pcap" or any(parts[1].text(row) not in ("", "<1%") for row in reported["rows"])
 
 
+def test_what_a_section_lists_is_not_called_not_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    reported = json_of(capsys, "errors", "cut-message.pcap")
+    assert reported["left_out"] == {"no_error": 1, "unanswered": 1}
+    assert [row["count"] for row in reported["unanswered"]] == [1]
+    assert text(VIEWS["errors"](reported, ASCII, [], []), ASCII)[-1] == "not counted: 1 exchange without an error"
+
+
 def test_the_histogram_shows_each_class_with_its_count() -> None:
     counts = [0] * 17
     counts[6], counts[9] = 40, 1
