@@ -7,8 +7,8 @@ was upgraded while this process ran, expressions are compiled each time.
 """
 
 import json
-import lzma
 import os
+import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
@@ -24,7 +24,7 @@ from kcap.folders import private_folder, write_whole
 Statements = dict[str, str]
 PACKAGE: Final = Path(__file__).parents[1]
 FOLDER: Final = "plans"
-SHIPPED: Final = Path(__file__).with_name("shipped.json.xz")
+SHIPPED: Final = Path(__file__).with_name("shipped.json.z")
 """The SQL of rules, which `kcap.reports.shipping` writes: compiling it takes seconds for a first capture."""
 PACKAGES: Final = ("kcap-", "ibis_framework-", "sqlglot-", "duckdb-")
 """Packages that make, compile and run SQL."""
@@ -46,8 +46,8 @@ def shipped() -> Mapping[str, Statements]:
     """The SQL that comes with kcap: `CompiledPlan.digest` -> name -> SQL; none before it is written."""
     if not SHIPPED.exists():
         return {}
-    found: dict[str, Statements] = json.loads(lzma.decompress(SHIPPED.read_bytes()))
-    return found
+    found = json.loads(zlib.decompress(SHIPPED.read_bytes()))
+    return {digest: {name: found["sql"][at] for name, at in some.items()} for digest, some in found["names"].items()}
 
 
 class CompiledPlan:

@@ -5,8 +5,8 @@ these captures need.
 """
 
 import json
-import lzma
 import sys
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 
 from kcap.reports import plans
@@ -44,8 +44,10 @@ def main(captures: Sequence[str]) -> None:
     for capture in captures:
         for digest, statements in needed(capture):
             found.setdefault(digest, {}).update(statements)
-    text = json.dumps({digest: dict(sorted(some.items())) for digest, some in sorted(found.items())}, indent=0)
-    plans.SHIPPED.write_bytes(lzma.compress(text.encode()))
+    sql = sorted({text for some in found.values() for text in some.values()})  # what is alike stands together: half the size
+    at = {text: number for number, text in enumerate(sql)}
+    names = {digest: {name: at[text] for name, text in sorted(some.items())} for digest, some in sorted(found.items())}
+    plans.SHIPPED.write_bytes(zlib.compress(json.dumps({"sql": sql, "names": names}).encode(), 9))
 
 
 if __name__ == "__main__":

@@ -161,7 +161,7 @@ class Engine:
         kind = self._kinds[name] = "TABLE" if small else "VIEW"
         self._columns.pop(name, None)
         self._optimize("VIEW" in self._kinds.values())
-        self.rows(f'CREATE OR REPLACE {kind} "{name}" AS {sql}')
+        self._fetched(f'CREATE OR REPLACE {kind} "{name}" AS {sql}')
 
     def _optimize(self, fully: bool) -> None:
         """Selects all optimizers or only `QUICK` for the statements that follow."""

@@ -30,7 +30,7 @@ def test_it_is_what_expressions_compile_to(monkeypatch: pytest.MonkeyPatch, tmp_
 def test_the_file_has_what_reports_on_the_captures_need(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, pcaps: Path) -> None:
     path = str(pcaps / "java-transactions.pcap")
     expected = dict(shipping.needed(path))
-    monkeypatch.setattr(plans, "SHIPPED", tmp_path / "new.xz")
+    monkeypatch.setattr(plans, "SHIPPED", tmp_path / "new.z")
     shipping.main([path])
     plans.shipped.cache_clear()
     try:
@@ -40,5 +40,5 @@ def test_the_file_has_what_reports_on_the_captures_need(monkeypatch: pytest.Monk
 
 
 def test_without_a_file_there_is_no_sql(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(plans, "SHIPPED", tmp_path / "none.xz")
+    monkeypatch.setattr(plans, "SHIPPED", tmp_path / "none.z")
     assert plans.shipped.__wrapped__() == {}

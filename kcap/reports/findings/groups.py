@@ -361,6 +361,10 @@ def poll_stall(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Members that leave because they do not poll, and come back. A member that its group no longer knows when it leaves does
     not count: its session had expired, as that of a stopped process does.
     """
+    joins, leaves = (seen.calls_by("group_id", (api,)) for api in ("JoinGroup", "LeaveGroup"))
+    again = any(totals(joins.get(name, ()))["last_ns"] > totals(some)["first_ns"] for name, some in leaves.items())
+    if not again and seen.apis.isdisjoint(HEARTBEATS):
+        return
     from kcap.reports.findings.slow_members import left, looping, returns
 
     rows = seen.once(returns)

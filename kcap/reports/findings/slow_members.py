@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from kcap.reports.findings.model import RULES, called, named, seconds
-from kcap.reports.findings.observed import HEARTBEATS, Observed, Row, clients_in, in_groups, rows_by, totals
+from kcap.reports.findings.observed import HEARTBEATS, Observed, Row, clients_in, in_groups, rows_by
 from kcap.reports.text import count as counted
 
 
@@ -17,13 +17,6 @@ def returns(seen: Observed) -> list[Row]:
     """Clients that leave a group and join it again on the same connection, by client and group: n, first_ns, last_ns, away_ns,
     and `reason` of the first LeaveGroup request (KIP-800). A member that is unknown to its group when it leaves does not count.
     """
-    joins = seen.calls_by("group_id", ("JoinGroup",))
-    again = any(
-        totals(joins.get(group, ()))["last_ns"] > totals(leaves)["first_ns"]
-        for group, leaves in seen.calls_by("group_id", ("LeaveGroup",)).items()
-    )
-    if not again and seen.apis.isdisjoint(HEARTBEATS):
-        return []
     table = seen.exchanges
     chosen = table.filter(
         table.api.isin(["LeaveGroup", "JoinGroup"]) | (table.api.isin(list(HEARTBEATS)) & (table.generation <= 0)),

@@ -112,14 +112,22 @@ class Statements(Runner):
 
     def __init__(self, engine: Engine, plan: CompiledPlan, find: Callable[[str], Any]) -> None:
         """`find` gives the Ibis table of a name where the plan lacks an expression."""
+
+        def made(name: str) -> Any:
+            self._make(name)
+            return find(name)
+
         super().__init__(lambda expression: engine.rows(self._sql(expression)))
-        self._engine, self.plan, self._replay = engine, plan, Replay(find)
+        self._engine, self.plan, self._replay = engine, plan, Replay(made)
+        self._views: dict[str, Recorded] = {}
         self.used: dict[str, str] = {}
         """The SQL that ran, by the names of its expressions."""
 
     def hold(self, name: str, expression: Recorded, *, view: bool = False) -> Any:
-        """A table or view of the engine with the rows of an expression."""
-        self._engine.derive(name, self._sql(expression), small=not view)
+        """A table of the engine with the rows of an expression, or a view, made for the first statement that needs it."""
+        self._views[name] = expression
+        if not view:
+            self._make(name, small=True)
         return table(name)
 
     def names(self, name: str, values: Sequence[str]) -> Any:
@@ -127,9 +135,15 @@ class Statements(Runner):
         self._engine.hold_names(name, values)
         return table(name).name
 
+    def _make(self, name: str, *, small: bool = False) -> None:
+        if (expression := self._views.pop(name, None)) is not None:
+            self._engine.derive(name, self._sql(expression), small=small)
+
     def _sql(self, expression: Recorded) -> str:
         name = name_of(expression)
         found = self.used[name] = self.plan.sql(name, lambda: self._engine.sql(self._replay(expression)))
+        for view in [view for view in self._views if f'"{view}"' in found]:
+            self._make(view)
         return found
 
 
