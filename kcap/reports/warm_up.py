@@ -1,4 +1,5 @@
-"""Compiles the SQL of every report with its default parameters, so that the first run of each is as quick as later ones.
+"""Compiles the SQL of reports with their default parameters, so that the first run of each is as quick as later ones. The SQL
+of rules comes with kcap (`plans.SHIPPED`).
 
 Run it as `python -m kcap.reports.warm_up`, as `setup` does. In: nothing. Out: files in the user's cache folder (`plans`).
 """
