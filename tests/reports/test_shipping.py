@@ -1,5 +1,6 @@
 """The SQL that comes with kcap is that of its rules."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -19,12 +20,19 @@ def test_rules_compile_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, 
 
 
 def test_it_is_what_expressions_compile_to(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, pcaps: Path) -> None:
-    """Law: the SQL of an expression that comes with kcap is the SQL to which it compiles now."""
+    """Law: the SQL of an expression that comes with kcap is the SQL to which it compiles now, but for the order of columns that
+    are left out: for Ibis they are a set."""
+
+    def ordered(sql: str) -> str:
+        return re.sub(r"EXCLUDE \(([^)]*)\)", lambda found: f"EXCLUDE {sorted(found[1].split(', '))}", sql)
+
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     shipped = plans.shipped()
     monkeypatch.setattr(plans, "shipped", dict)
     for digest, compiled in shipping.needed(str(pcaps / "java-transactions.pcap")):
-        assert compiled.items() <= shipped[digest].items()
+        assert {name: ordered(sql) for name, sql in compiled.items()} == {
+            name: ordered(shipped[digest].get(name, "")) for name in compiled
+        }
 
 
 def test_the_file_has_what_reports_on_the_captures_need(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, pcaps: Path) -> None:
