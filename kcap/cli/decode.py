@@ -23,15 +23,6 @@ if TYPE_CHECKING:
 SEPARATORS: Final = re.compile(rb"0[xX]|[\s:,]+")
 HEX: Final = re.compile(rb"(?:[0-9a-fA-F]{2})+")
 LENGTH: Final = 4
-CAPTURES: Final = (
-    b"\xd4\xc3\xb2\xa1",
-    b"\xa1\xb2\xc3\xd4",
-    b"\x4d\x3c\xb2\xa1",
-    b"\xa1\xb2\x3c\x4d",
-    b"\x0a\x0d\x0d\x0a",
-    SNOOP,
-)
-"""First bytes of pcap, pcapng and snoop, with which no message of Kafka begins."""
 USAGE: Final = 2
 
 
@@ -114,7 +105,9 @@ def read_bytes(as_hex: str | None, files: tuple[str, ...]) -> bytes:
             found = file.read()
     except OSError as error:
         raise CaptureError(f"{files[0]}: {said(error)}") from None
-    if found.startswith(CAPTURES):
+    from kcap.capture.source import form_of
+
+    if form_of(found) or found.startswith(SNOOP):
         raise UsageError(f"{files[0]} is a capture; kcap rows lists its exchanges, and kcap show decodes one of them")
     return found
 

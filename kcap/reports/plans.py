@@ -51,8 +51,7 @@ def shipped() -> Mapping[str, Statements]:
 
 
 class CompiledPlan:
-    """Cached SQL to which statements are added as they are needed: one file for each `parts`. Names are digests of expressions,
-    so that SQL that comes with kcap cannot be that of another expression."""
+    """Cached SQL by the digests of its expressions, to which statements are added as needed: one file for each `parts`."""
 
     def __init__(self, parts: Sequence[object]) -> None:
         self._file = _file(parts)

@@ -91,6 +91,10 @@ class Rule:
         """The paragraphs of its function's docstring, each on one line."""
         return "\n\n".join(" ".join(one.split()) for one in (self.find.__doc__ or "").split("\n\n"))
 
+    def by_default(self, seen: "Observed") -> "list[Finding]":
+        """What it finds by its own thresholds, for rules on what follows from that: `seen.once(rule.by_default)`."""
+        return list(self.find(seen, self.thresholds))
+
 
 RULES: Final[dict[str, Rule]] = {}
 """Every rule by id."""

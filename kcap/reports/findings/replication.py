@@ -267,7 +267,7 @@ def late_leaders(seen: Observed, limit: Mapping[str, float]) -> dict[Place, Lead
     """The `slow_leaders` of which `slow-replication` speaks."""
     leaders = slow_leaders(seen, limit)
     if any(not one.proven for one in leaders.values()):
-        accused = {finding.who["server"] for finding in RULES["slow-broker"].find(seen, RULES["slow-broker"].thresholds)}
+        accused = {finding.who["server"] for finding in seen.once(RULES["slow-broker"].by_default)}
         leaders = {
             place: one for place, one in leaders.items()
             if one.proven or ((one.prompt_ns is not None or one.alone) and server_of(one.row) not in accused)

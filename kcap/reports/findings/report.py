@@ -80,7 +80,11 @@ def check(
     for rule in chosen:
         limit = {**rule.thresholds, **((thresholds or {}).get(rule.id) or {})}
         apart = clusters if rule.find.__module__ in OF_NAMES or "peers" in rule.needs else [(None, mine)]
-        every = [of_cluster(finding, name) for name, one in apart for finding in rule.find(one, limit)]
+        every = [
+            of_cluster(finding, name)
+            for name, one in apart
+            for finding in (one.once(rule.by_default) if limit == rule.thresholds else rule.find(one, limit))
+        ]
         found = [row_of(rule, finding, mine) for finding in every if of_one(finding.who)]
         if len(found) < len(every):
             mine.left_out[UNNAMED] = mine.left_out.get(UNNAMED, 0) + len(every) - len(found)

@@ -95,8 +95,7 @@ def not_leader(seen: Observed, limit: Mapping[str, float]) -> Found:
 
 def late_followers(seen: Observed) -> list[str]:
     """Clients of which `leader-change` says that they go on with the last leader of a partition for too long."""
-    rule = RULES["leader-change"]
-    return sorted({one.who["client_id"] for one in rule.find(seen, rule.thresholds) if one.severity is None})
+    return sorted({one.who["client_id"] for one in seen.once(RULES["leader-change"].by_default) if one.severity is None})
 
 
 def served_by_one(seen: Observed) -> set[str]:

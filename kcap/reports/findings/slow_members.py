@@ -6,7 +6,7 @@ one finding: of a group that rebalances again and again it is `rebalance-loop`, 
 """
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from kcap.reports.findings.model import RULES, called, named, seconds
 from kcap.reports.findings.observed import HEARTBEATS, Observed, Row, clients_in, in_groups, rows_by
@@ -66,6 +66,9 @@ def waited_for(row: Row, late: Mapping[str, list[Row]]) -> list[Row]:
     return [one for one in late.get(row["group_id"], ()) if row["begin"] < one["last_ns"] and one["first_ns"] < row["end"]]
 
 
+LOOP: Final = "rebalance-loop"
+
+
 class Slow(NamedTuple):
     """What slow clients of a group do to it."""
 
@@ -102,10 +105,9 @@ def left(row: Row, group: str = "") -> str:
 
 def looping(seen: Observed) -> set[str]:
     """Groups of which `rebalance-loop` says that slow members are the cause, by its limits; none without that rule."""
-    loops = RULES["rebalance-loop"]
-    if loops.id not in seen.selected:
+    if LOOP not in seen.selected:
         return set()
-    groups = {finding.who["group_id"] for finding in loops.find(seen, loops.thresholds) if finding.severity is None}
+    groups = {finding.who["group_id"] for finding in seen.once(RULES[LOOP].by_default) if finding.severity is None}
     return groups & seen.once(slow_members).keys()
 
 

@@ -17,7 +17,7 @@ from kcap.reports.findings.model import (
     rule,
     seconds,
     where,
-)
+)  # fmt: skip
 from kcap.reports.findings.observed import AWAY, Observed, Row, rows_by
 from kcap.reports.findings.unavailable import STATES
 from kcap.reports.text import count as counted
@@ -200,7 +200,6 @@ FOUND: Final = (
 MISSING: Final = 0.7
 """The part of a client's Metadata requests from which on the topic that is not there is why it sends so many."""
 LISTENER: Final = "wrong-advertised-listener"
-"""The rule of addresses that accept no connection."""
 ABSENT: Final = (
     "See what it cannot find (unknown-topic-loop): create the topic, or correct its name in the client's configuration."
 )
@@ -268,6 +267,5 @@ def metadata_storm(seen: Observed, limit: Mapping[str, float]) -> Found:
 
 def sent_to_dead(seen: Observed) -> set[str]:
     """Clients of which `wrong-advertised-listener` says that brokers send them to addresses that accept no connection."""
-    rule = RULES[LISTENER]
-    some = (finding for finding in rule.find(seen, rule.thresholds) if finding.severity != "info")
+    some = (finding for finding in seen.once(RULES[LISTENER].by_default) if finding.severity != "info")
     return {client for finding in some for client in finding.who["client_ids"]}
