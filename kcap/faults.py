@@ -19,9 +19,13 @@ def fault_of(error: Exception) -> Fault:
     place, trace = "", error.__traceback__
     while trace is not None:
         path = trace.tb_frame.f_code.co_filename.replace("\\", "/")
-        if "/kcap/" in path:
-            place = f" in {path.rpartition('/kcap/')[2]}:{trace.tb_lineno}"
+        if path.startswith(FOLDER):
+            place = f" in {path.removeprefix(FOLDER)}:{trace.tb_lineno}"
         trace = trace.tb_next
     kind = type(error)
     name = kind.__qualname__ if kind.__module__ in ("builtins", "__main__") else f"{kind.__module__}.{kind.__qualname__}"
     return Fault(name + place)
+
+
+FOLDER = fault_of.__code__.co_filename.replace("\\", "/").rpartition("/")[0] + "/"
+"""The folder of kcap's modules as their code names it, whatever the folders above it are called."""
