@@ -143,7 +143,8 @@ def _shaken(sealed: SealedConnection, data: bytes, records: Any) -> bool:
     except Exception:  # noqa: BLE001 - the reference path reads the same bytes and reports what fails
         return False
     opens = not session.handshaken or all(side.opener.opens_many for side in session.sides)
-    return opens and session.client is not None and not session.early.offered
+    begins = session.client is not None or not len(records)  # a ClientHello may be longer than a packet
+    return opens and begins and not session.early.offered
 
 
 def _some_at_a_time(records: Any) -> Iterator[list[int]]:
