@@ -18,12 +18,12 @@ from textual.widgets import RichLog, Static
 from textual.worker import Worker, WorkerState
 
 import kcap.records.batch_nodes  # noqa: F401 - the trees of messages open their records fields with it
-from kcap.capture.frame_bytes import SIDES, FrameBytes
+from kcap.capture.frame_bytes import SIDES, FrameBytes, why_not
 from kcap.decode.secrets import masked, secret_spans, shown_as
 from kcap.filter.parse import parse
 from kcap.output.grid import call, clean, duration, endpoint
 from kcap.reports.text import count
-from kcap.tui.exchange_tree import message, why_not
+from kcap.tui.exchange_tree import message
 from kcap.tui.handoff import has_ended
 from kcap.tui.hex_dump import WIDE, Dump
 from kcap.tui.key_map import ExplainsKeys
@@ -86,7 +86,7 @@ def _message(ns: int, side: str, frames: FrameBytes, way: str, show_secrets: boo
     data = frames.request if client else frames.response
     name = None if decoded is None else shown_as(decoded, size)
     if decoded is None:
-        yield Text(f"  {why_not(row)}", "dim")
+        yield Text(f"  {why_not(row, changed=frames.changed)}", "dim")
     elif way == "hex":
         hidden = [] if show_secrets else [(start + 4, end + 4) for start, end in secret_spans(name, decoded.tree())]
         dump = Dump(data[:SHOWN], hidden=hidden)

@@ -142,8 +142,8 @@ def files(captures: pa.Table) -> Sheet:
               key=lambda row: (row["last_ns"] or 0) - (row["first_ns"] or 0)),
         counted("snaplen", "snaplen", 6), counted("cut_packets", "cut", 4, zero=False, tone=lambda _row: "care"),
         counted("kernel_drops", "dropped", 5, tone=lambda row: "bad" if row["kernel_drops"] else ""),
-        SheetField("complete", lambda row: "yes" if row["complete"] else "truncated", right=False,
-              tone=lambda row: "good" if row["complete"] else "care"),
+        SheetField("complete", lambda row: "yes" if row["complete"] else "truncated" if row["format"] else "not read",
+              right=False, tone=lambda row: "good" if row["complete"] else "care"),
     ]  # fmt: skip
     return Sheet(
         "files", fields, captures.to_pylist(), lambda row: drill_down.equals("capture", row["capture"]), "no files were read"

@@ -35,7 +35,7 @@ from kcap.tui.views.picture import Picture
 from kcap.tui.views.refresh import Pace
 from kcap.tui.views.row_actions import RowActions
 from kcap.tui.views.sections import SectionLine
-from kcap.tui.views.sheet import Bars, Down, Line, Page, Sheet, SortOrder
+from kcap.tui.views.sheet import Bars, Down, Line, Page, Sheet, SortOrder, paragraph
 from kcap.tui.views.styled_lines import StyledText, TextLine
 from kcap.tui.views.table import SheetTable
 from kcap.tui.views.view_filter import ViewFilter
@@ -44,6 +44,8 @@ from kcap.tui.views.view_search import ViewSearch
 LOOK_SECONDS = 1.0
 """Interval of refreshes."""
 
+CUT_HINT = f"{ELLIPSIS} F1"
+"""End of sentences that are cut: the help has them whole."""
 ELSEWHERE = frozenset({"?", *(key for key, _, _ in VIEWS.values())})
 """Characters that leave a view for another, or for the help as F1 does."""
 
@@ -71,7 +73,7 @@ class View(Toned, ExplainsKeys):
         layout: vertical;
         #title {{ height: 1; background: $primary-muted; color: $text; }}
         #sections {{ height: 1; padding: 0 1; }}
-        #banner {{ height: auto; max-height: 40%; padding: 0 1; }}
+        #banner {{ height: auto; padding: 0 1; }}
         #body {{ height: 1fr; }}
         #where {{ height: 1; padding: 0 1; color: $text-muted; background: $surface; }}
         #side {{ padding: 0 1; height: 40%; border-top: solid $primary-muted; }}
@@ -292,11 +294,7 @@ class View(Toned, ExplainsKeys):
     def _show_sheet(self, *, keep_cursor: bool) -> None:
         sheet = self.sheet
         self.sections.show(self.shown.sheets, self.at)
-        banner = self.query_one("#banner", StyledText)
-        lines: list[Line] = [self.shown.banner] if self.shown.banner else []
-        lines += [[(sheet.note, "")]] if sheet is not None and sheet.note else []
-        banner.set_class(not lines, "hidden")
-        banner.set_lines(lines)
+        self._show_banner()
         if sheet is not None:
             alone = not sheet.rows or (sheet.detail is None and sheet.charts is None)
             self.set_class(alone or self.has_class("-closed"), "-alone")
@@ -304,6 +302,22 @@ class View(Toned, ExplainsKeys):
             self.refresh_bindings()
             self.call_after_refresh(self._tell_detail)  # its pane may have another width
         self._show_title()
+
+    @property
+    def remarks(self) -> Line:
+        """The sentences above the table: that of the page, that of the section."""
+        return [*self.shown.banner, *([(self.sheet.note, "")] if self.sheet is not None and self.sheet.note else [])]
+
+    def _show_banner(self) -> None:
+        """Shows the sentences above the table, in at most a quarter of the screen; the help has them whole."""
+        banner, most, width = self.query_one("#banner", StyledText), max(2, self.size.height // 4), self.size.width - 2
+        lines = [one for text, tone in self.remarks for one in paragraph(text, width, tone)]
+        if len(lines) > most:
+            text, tone = lines[most - 1][0]
+            text = cut(text, max(1, width - len(CUT_HINT)), right=False).rstrip(f" {ELLIPSIS}")
+            lines[most - 1 :] = [[(text + CUT_HINT, tone)]]
+        banner.set_class(not lines, "hidden")
+        banner.set_lines(lines)
 
     def _show(self, sheet: Sheet, *, keep_cursor: bool) -> None:
         def show() -> bool:
@@ -392,6 +406,7 @@ class View(Toned, ExplainsKeys):
             return
         self.body.lay()
         self.sections.show(self.shown.sheets, self.at)
+        self._show_banner()
         self._show_title()
         self._tell_detail()
         self._tell_where()

@@ -3,11 +3,12 @@
 import asyncio
 import re
 from itertools import product
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from kcap.reports.definition import Row
+from kcap.tui.help import columns_of
 from kcap.tui.views import VIEWS, load
 from kcap.tui.views.screen import View
 from kcap.tui.views.sheet import Bars, Page, Sheet, SheetField, counted, named
@@ -161,6 +162,32 @@ def test_enter_follows_cells_rows_and_bars() -> None:
     seen = drive(book, made(3), "down", "enter")
     assert (seen.shown, seen.narrowed) == ([], [])
     assert [toast.message for toast in seen.app._notifications] == ["no exchanges belong to this cell"]
+
+
+def test_sentences_above_a_table_leave_it_room() -> None:
+    """On a low terminal the help has the end of long ones."""
+
+    class Noted(made(3)):  # type: ignore[misc]
+        def page(self, book: Any) -> Page:
+            page: Page = super().page(book)
+            page.sheets[0].note = " ".join(f"word{at}" for at in range(40))
+            return page
+
+    book = StubBook(NAME)
+    low, high = (drive(book, Noted, size=size) for size in ((60, 16), (80, 50)))
+    above = [line.rstrip() for line in low.lines if "word" in line or "banner" in line]
+    assert len(above) == 4
+    assert above[-1].endswith("… F1")
+    assert not any("… F1" in line for line in high.lines)
+    assert any("word39" in line for line in high.lines)
+
+    async def helped() -> str:
+        app = StubApp(book, Noted)
+        async with app.run_test(size=(60, 16)) as pilot:
+            await settle(pilot)
+            return columns_of(cast(View, app.screen)).plain
+
+    assert asyncio.run(helped()).count("word") == 40
 
 
 def test_the_line_below_says_where_enter_leads() -> None:
