@@ -33,13 +33,11 @@ from kcap.tui.views.home import Home, ViewPlace
 from kcap.tui.views.paint import CSS, Toned
 from kcap.tui.views.picture import Picture
 from kcap.tui.views.refresh import Pace
-from kcap.tui.views.row_actions import RowActions
 from kcap.tui.views.sections import SectionLine
 from kcap.tui.views.sheet import Bars, Down, Line, Page, Sheet, SortOrder, paragraph
 from kcap.tui.views.styled_lines import StyledText, TextLine
 from kcap.tui.views.table import SheetTable
-from kcap.tui.views.view_filter import ViewFilter
-from kcap.tui.views.view_search import ViewSearch
+from kcap.tui.views.view_actions import ViewActions
 
 LOOK_SECONDS = 1.0
 """Interval of refreshes."""
@@ -120,8 +118,7 @@ class View(Toned, ExplainsKeys):
         super().__init__()
         self.sections, self.body = SectionLine(id="sections", classes="hidden"), Body()
         self.table = self.body.table
-        self.search, self.filters = ViewSearch(self), ViewFilter(self)
-        self.actions = RowActions(self, self.filters)
+        self.actions = ViewActions(self)
         self.shown = Page()
         self.at = 0
         """Number of the section."""
@@ -486,11 +483,11 @@ class View(Toned, ExplainsKeys):
         self._show_sheet(keep_cursor=True)
         self.call_after_refresh(self._again)
 
-    action_filter = forwarded("filters.ask")
-    action_quick = forwarded("filters.quick")
-    action_apply = forwarded("filters.apply")
-    action_search = forwarded("search.ask")
-    action_search_on = forwarded("search.go")
+    action_filter = forwarded("actions.ask_filter")
+    action_quick = forwarded("actions.quick")
+    action_apply = forwarded("actions.apply")
+    action_search = forwarded("actions.search")
+    action_search_on = forwarded("actions.search_on")
     action_export = forwarded("actions.export")
     action_copy = forwarded("actions.copy")
     action_mark = forwarded("actions.mark")

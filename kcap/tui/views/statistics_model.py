@@ -10,10 +10,11 @@ from typing import Final
 from kcap.columns import WITHOUT_POLLS
 from kcap.output.grid import counts, duration
 from kcap.reports import drill_down
+from kcap.reports.common_columns import bold, counted, lasting, named, sized
 from kcap.reports.definition import EDGES_NS, WAITS, Key, Row, group_name
-from kcap.reports.text import BARS, count, duration_short, instant, left_out, number, words
+from kcap.reports.text import BARS, TextColumn, count, duration_short, instant, left_out, number, words
 from kcap.tui.views.grouping import keyed
-from kcap.tui.views.sheet import Bars, Line, Sheet, SheetField, bold, counted, lasting, named, paragraph, sized
+from kcap.tui.views.sheet import Bars, Line, Sheet, paragraph
 
 PARTS: Final = {
     "queue_ns": "queue", "service_ns": "broker", "rtt_ns": "network", "long_poll_ns": "long poll", "throttle_ns": "throttle",
@@ -42,11 +43,11 @@ def shown(rows: Sequence[Row]) -> tuple[int, int]:
     return there[0], there[-1] + 1
 
 
-def shape(rows: Sequence[Row], rank: int) -> SheetField:
+def shape(rows: Sequence[Row], rank: int) -> TextColumn:
     """The histogram of each row."""
     low, high = shown(rows)
     head = f"{'0' if not low else duration_short(EDGES_NS[low - 1])}…{duration_short(EDGES_NS[min(high, len(EDGES_NS)) - 1])}"
-    return SheetField(
+    return TextColumn(
         head, lambda row: spark(row["histogram"][low:high]), rank=rank, whole=True, key=lambda row: row.get("max_ns")
     )
 
@@ -80,14 +81,14 @@ def over_time(series: Row | None) -> list[Bars]:
     ]  # fmt: skip
 
 
-def percent(name: str, head: str, rank: int, less: Sequence[str] = ()) -> SheetField:
+def percent(name: str, head: str, rank: int, less: Sequence[str] = ()) -> TextColumn:
     """A part of the summed latency in per cent; `less` are other sums to subtract."""
 
     def share(row: Row) -> float:
         value = row[name] - sum(row[other] for other in less)
         return 100 * value / row["sum_ns"] if row["sum_ns"] > 0 and value > 0 else 0.0
 
-    return SheetField(
+    return TextColumn(
         head, lambda row: "" if not share(row) else f"{share(row):.0f}%" if share(row) >= 1 else "<1%", rank=rank, key=share
     )
 
@@ -99,7 +100,7 @@ def latency(result: Row, keys: Sequence[Key], time: str = WITHOUT_POLLS) -> Shee
     def group(row: Row) -> str:
         return drill_down.group(keys, row)
 
-    def at_least(name: str, head: str, rank: int = 0, time: str = time) -> SheetField:
+    def at_least(name: str, head: str, rank: int = 0, time: str = time) -> TextColumn:
         def leads(row: Row) -> str:
             return drill_down.every(group(row), timed, f"{time} >= {row[name]}" if row[name] is not None else None)
 
@@ -150,7 +151,7 @@ def digest(result: Row, keys: Sequence[Key]) -> Sheet:
         return drill_down.group(keys, row)
 
     fields = [
-        SheetField("share", lambda row: f"{100 * row['share']:.1f}%", key=lambda row: row["share"]),
+        TextColumn("share", lambda row: f"{100 * row['share']:.1f}%", key=lambda row: row["share"]),
         lasting("sum_ns", "time"),
         *keyed(keys, {"api_version": "v"}),
         counted("count", counts=lambda row: row["count"]),
@@ -183,11 +184,11 @@ def slow(result: Row) -> Sheet:
     """The slowest exchanges, each with its reason, by the latency with or without long polls."""
     fields = [
         lasting("timed_ns", "latency", tone=bold),
-        SheetField("long poll", lambda row: duration(row["long_poll_ns"] or None), rank=3, key=lambda row: row["long_poll_ns"]),
-        SheetField("api", lambda row: f"{row['api'] or '?'} v{words(row['api_version'])}", right=False, whole=True),
+        TextColumn("long poll", lambda row: duration(row["long_poll_ns"] or None), rank=3, key=lambda row: row["long_poll_ns"]),
+        TextColumn("api", lambda row: f"{row['api'] or '?'} v{words(row['api_version'])}", right=False, whole=True),
         named("client_id", "client", 1),
         named("why", least=60),
-        SheetField("time", lambda row: (row["time"] or "")[11:23], right=False, rank=3, whole=True),
+        TextColumn("time", lambda row: (row["time"] or "")[11:23], right=False, rank=3, whole=True),
         named("server_ip", "broker", 5),
         named("topics", "topics", 4),
         named("error", "error", 6),

@@ -7,11 +7,13 @@ from typing import Any, cast
 
 import pytest
 
+from kcap.reports.common_columns import counted, named
 from kcap.reports.definition import Row
+from kcap.reports.text import TextColumn
 from kcap.tui.help import columns_of
 from kcap.tui.views import VIEWS, load
 from kcap.tui.views.screen import View
-from kcap.tui.views.sheet import Bars, Page, Sheet, SheetField, counted, named
+from kcap.tui.views.sheet import Bars, Page, Sheet
 from tests.tui.views.stub import EmptyBook, StubApp, StubBook, drive, lines, screen, settle, with_records
 
 NAME = "quota-3.9.pcap"
@@ -261,7 +263,7 @@ def test_a_fault_of_a_sheet_costs_no_session(where: str) -> None:
         rows = made(3).rows
 
         def page(self, book: Any) -> Page:
-            field = SheetField("name", fault if where == "text" else lambda row: f"r{row['n']}",
+            field = TextColumn("name", fault if where == "text" else lambda row: f"r{row['n']}",
                           down=fault if where == "down" else None, tone=fault if where == "tone" else None)  # fmt: skip
             sheet = Sheet("own", [field, counted("n")], list(self.rows), lambda _row: "api == Fetch", "empty",
                           detail=fault if where == "detail" else None, charts=fault if where == "charts" else None)  # fmt: skip
