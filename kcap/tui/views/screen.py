@@ -14,14 +14,13 @@ from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.keys import key_to_character
-from textual.worker import Worker, WorkerState
 
 from kcap.output.grid import ELLIPSIS, clean
 from kcap.reports.text import count
 from kcap.runtime import trim_heap
+from kcap.tui.beside import beside
 from kcap.tui.capture_model import CaptureModel
 from kcap.tui.faults import write_fault
-from kcap.tui.handoff import Handoff, has_ended
 from kcap.tui.key_map import ExplainsKeys, forwarded
 from kcap.tui.keys import Keys
 from kcap.tui.list_columns import cut
@@ -246,38 +245,39 @@ class View(Toned, ExplainsKeys):
             self.pace.begin(book.rows, settled)
             self._computed_for = self._settings()
             self._began = now
-            self.run_worker(lambda: self._made(book), thread=True, group="page", exit_on_error=False)
+            beside(self, lambda: self._made(book), self._computed, self._not_computed, group="page")
         elif self.pace.busy and not self.ready and not self.table.rows:
             self.table.say(self.moment)
 
-    def _made(self, book: CaptureModel) -> Handoff[Page]:
+    def _made(self, book: CaptureModel) -> Page:
         if not book.wanted(self):
-            return Handoff(Page())  # the view was closed before a thread was free
+            return Page()  # the view was closed before a thread was free
         try:
             with book.asked_by(self):
-                return Handoff(self.page(book))
+                return self.page(book)
         finally:
             trim_heap()
 
-    @on(Worker.StateChanged)
-    def looked(self, event: Worker.StateChanged) -> None:
-        """Shows the page that was computed, or its error."""
-        if event.worker.group != "page" or not has_ended(event) or not self.intact:
-            return
+    def _ended(self) -> bool:
+        """Ends a computation; returns whether the view is still there."""
         self.pace.end(self._began, time.monotonic())
         self._shown_for = self._computed_for
-        if event.state == WorkerState.SUCCESS and event.worker.result is not None:
+        return self.intact
+
+    def _computed(self, page: Page) -> None:
+        if self._ended():
             self.failure = ""
-            self.show_page(cast("Handoff[Page]", event.worker.result).take())
-        elif event.state == WorkerState.ERROR:
-            error = event.worker.error
-            log = write_fault(error, VIEWS[self.NAME][1]) if error is not None else ""
+            self.show_page(page)
+            self.look()  # a change of settings meanwhile is due at once
+
+    def _not_computed(self, error: Exception) -> None:
+        if self._ended():
+            log = write_fault(error, VIEWS[self.NAME][1])
             self.failure = f"this view cannot be computed: {error}" + (f"; traceback in {log}" if log else "")
             self._tell_where()
             if not self.shown.sheets:
                 self.table.say(clean(self.failure))
-        if event.state != WorkerState.CANCELLED:
-            self.look()  # a change of settings meanwhile is due at once
+            self.look()
 
     def show_page(self, page: Page) -> None:
         keep_cursor = bool(self.shown.sheets)
