@@ -12,7 +12,7 @@ from kcap.cli.report_formats import Block, Commands, Document, Section, Sentence
 from kcap.columns import WITHOUT_POLLS
 from kcap.output.grid import counts, duration
 from kcap.reports import drill_down
-from kcap.reports.common_columns import clocked, counted, lasting, named, sized
+from kcap.reports.common_columns import classes, clocked, counted, lasting, named, part, shape, sized
 from kcap.reports.definition import PARTITIONED, WAITS, Key, Row, counts_of, group_name, key_of
 from kcap.reports.findings.model import headline
 from kcap.reports.text import (
@@ -43,28 +43,6 @@ WRITES: Final = "api == Produce"
 READS: Final = "(api == Fetch || api == ShareFetch)"
 DIGEST: Final = 3
 """Number of classes of the digest for which a command shows the slowest exchange."""
-
-
-# -- columns ----------------------------------------------------------------------------------------------------------
-def part(head: str, rank: int, *names: str) -> TextColumn:
-    """A part of the summed latency as a percentage: the first sum less the others."""
-
-    def text(row: Row) -> str:
-        value, whole = row[names[0]] - sum(row[name] for name in names[1:]), row["sum_ns"]
-        share = 100 * value / whole if whole > 0 else 0
-        return "" if value <= 0 else f"{share:.0f}%" if share >= 1 else "<1%"
-
-    return TextColumn(head, text, rank=rank)
-
-
-def shape(result: Row, style: Style, rank: int) -> TextColumn:
-    """The histogram of each row as bars, over the classes that are not empty in all rows."""
-    counts = counts_of(result["rows"])
-    low, high = span_of(counts)
-    edges = result["histogram_edges_ns"]
-    first = "0" if low == 0 else duration_short(edges[low - 1])
-    last = duration_short(edges[high - 1]) if high - 1 < len(edges) else "more"
-    return TextColumn(f"{first} to {last}", lambda row: spark(row["histogram"][low:high], style), False, rank, whole=True)
 
 
 # -- links ------------------------------------------------------------------------------------------------------------
@@ -114,16 +92,9 @@ def listing(result: Row, by: Sequence[Key]) -> Callable[[Row], Sequence[Row]]:
 
 
 # -- blocks -----------------------------------------------------------------------------------------------------------
-def span_of(counts: Sequence[int]) -> tuple[int, int]:
-    """The first class that is not empty, and the class after the last."""
-    there = [at for at, count in enumerate(counts) if count] or [0]
-    return there[0], there[-1] + 1
-
-
 def histogram(rows: Sequence[Row], edges: Sequence[int], style: Style) -> Section:
     """The histogram of all rows, one row per class from the first that is not empty to the last."""
     counts = counts_of(rows)
-    low, high = span_of(counts)
     most, room = max(counts, default=0), max(10, min(50, style.width - 30))
     block, least = ("█", "▏") if style.unicode else ("#", "|")
     found: list[Row] = [
@@ -133,7 +104,7 @@ def histogram(rows: Sequence[Row], edges: Sequence[int], style: Style) -> Sectio
             "count": counts[at],
             "bar": block * round(counts[at] / most * room) or (least if counts[at] else ""),
         }
-        for at in range(low, high)
+        for at in classes(counts)
         if most
     ]
     columns = [TextColumn("from", lambda row: row["low"]), TextColumn("to", lambda row: row["high"]), counted("count"),
@@ -192,7 +163,7 @@ def latency(result: Row, style: Style, by: Sequence[Key], files: Sequence[str]) 
         figure("with_polls_max_ns", "max w/ polls", 0, whole), lasting("sum_ns", "total", 2), part("queue", 9, "queue_ns_sum"),
         part("mute", 9, "muted_ns_sum"), part("throttle", 9, "throttle_ns_sum"),
         part("broker", 10, "service_ns_sum", *(f"{name}_sum" for name in WAITS)), part("network", 11, "rtt_ns_sum"),
-        shape(result, style, 4),
+        shape(result["rows"], style, 4),
         *leading(below(keys, drill_down.ANSWERED, "long_poll_ns > 0"), counted("long_polls", "long polls", 13, zero=False)),
         lasting("long_poll_ns_sum", "polled for", 14, zero=False),
         *leading(silent, lasting("unanswered_age_ns_max", "oldest unanswered", 15)),
@@ -231,7 +202,7 @@ def stats(result: Row, style: Style, by: Sequence[Key], files: Sequence[str]) ->
         *leading(below(keys, drill_down.UNANSWERED), counted("unanswered", "unanswered", 6, zero=False)),
         *leading(below(keys, drill_down.THROTTLED), counted("throttled", "throttled", 7, zero=False)),
         sized("request_bytes", "request bytes", 8), sized("response_bytes", "response bytes", 9), lasting("p50_ns", "p50", 5),
-        lasting("p95_ns", "p95"), *leading(example("worst"), lasting("max_ns", "max", 3)), shape(result, style, 4),
+        lasting("p95_ns", "p95"), *leading(example("worst"), lasting("max_ns", "max", 3)), shape(result["rows"], style, 4),
         *leading(example("worst"), TextColumn("slowest", lambda row: row["worst"] or "", right=False, rank=10)),
     ]  # fmt: skip
     slowest = [row for row in rows if row["worst"]][:DIGEST] if files else []

@@ -23,7 +23,7 @@ from kcap.reports.drill_down import quoted
 from kcap.reports.slow import RETRANSMITTED, why
 from kcap.reports.text import count, wrapped
 from kcap.tui.color_rules import NEW_MEMBER_ERROR
-from kcap.tui.list_columns import equals
+from kcap.tui.list_columns import end_filter, equals
 from kcap.tui.tree_lines import Item
 from kcap.tui.views.findings_model import TONES
 from kcap.tui.views.sheet import Line
@@ -102,8 +102,7 @@ def _summary(row: dict[str, Any]) -> Item:
         out.append(_fact("client", endpoint(row["client_ip"], row["client_port"]), f"client_ip == {row['client_ip']}"))
         broker = endpoint(row["server_ip"], row["server_port"])
         broker += f", broker {row['broker_id']}" if row["broker_id"] is not None else ""
-        by = f"server_ip == {row['server_ip']} && server_port == {row['server_port']}"
-        out.append(_fact("broker", broker, by))
+        out.append(_fact("broker", broker, end_filter(row, "server")))
         if row["client_id"] is not None:
             out.append(_fact("client id", row["client_id"], equals("client_id", row["client_id"])))
         if software:

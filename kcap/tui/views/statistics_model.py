@@ -10,9 +10,9 @@ from typing import Final
 from kcap.columns import WITHOUT_POLLS
 from kcap.output.grid import counts, duration
 from kcap.reports import drill_down
-from kcap.reports.common_columns import bold, counted, lasting, named, sized
+from kcap.reports.common_columns import bold, classes, counted, lasting, named, part, shape, sized
 from kcap.reports.definition import EDGES_NS, WAITS, Key, Row, group_name
-from kcap.reports.text import BARS, TextColumn, count, duration_short, instant, left_out, number, words
+from kcap.reports.text import UNLIMITED, Style, TextColumn, count, duration_short, instant, left_out, number, words
 from kcap.tui.views.grouping import keyed
 from kcap.tui.views.sheet import Bars, Line, Sheet, paragraph
 
@@ -21,6 +21,8 @@ PARTS: Final = {
     "muted_ns": "mute", "request_transfer_ns": "request transfer", "transfer_ns": "transfer",
 }  # fmt: skip
 """Part of a latency -> its name."""
+BLOCKS: Final = Style(UNLIMITED, color=False, unicode=True)
+"""The style of bars in a cell."""
 
 
 def apart(row: Row, end: str = "") -> dict[str, int]:
@@ -31,38 +33,17 @@ def apart(row: Row, end: str = "") -> dict[str, int]:
     return {name: value for name, value in there.items() if value > 0}
 
 
-def spark(counts: Sequence[int]) -> str:
-    """A histogram in one cell."""
-    most = max(counts, default=0)
-    return "".join(BARS[max(1, round(count / most * 8))] if count else " " for count in counts)
-
-
-def shown(rows: Sequence[Row]) -> tuple[int, int]:
-    """The classes that are not empty in all rows."""
-    there = [at for at, column in enumerate(zip(*(row["histogram"] for row in rows))) if any(column)] or [0]
-    return there[0], there[-1] + 1
-
-
-def shape(rows: Sequence[Row], rank: int) -> TextColumn:
-    """The histogram of each row."""
-    low, high = shown(rows)
-    head = f"{'0' if not low else duration_short(EDGES_NS[low - 1])}…{duration_short(EDGES_NS[min(high, len(EDGES_NS)) - 1])}"
-    return TextColumn(
-        head, lambda row: spark(row["histogram"][low:high]), rank=rank, whole=True, key=lambda row: row.get("max_ns")
-    )
-
-
 def histogram(row: Row, group: str, time: str = WITHOUT_POLLS) -> Bars:
     """The classes of a row, each of which leads to its exchanges. `time` is the filter's name for the counted time."""
     counts = row["histogram"]
-    low, high = shown([row])
+    found = classes(counts)
     labels, downs = [], []
-    for at in range(low, high):
+    for at in found:
         first = EDGES_NS[at - 1] if at else None
         end = EDGES_NS[at] if at < len(EDGES_NS) else None
         labels.append(f"{duration_short(first) if first else '0'} - {duration_short(end) if end else 'more'}")
         downs.append(drill_down.every(group, drill_down.ANSWERED, drill_down.within(first, end, time)))
-    values = counts[low:high]
+    values = counts[found.start : found.stop]
     return Bars("latency distribution", labels, values, [number(count) for count in values], downs)
 
 
@@ -79,18 +60,6 @@ def over_time(series: Row | None) -> list[Bars]:
              [duration(value) for value in series["p99_ns"]], downs, logarithmic=True, upright=True),
         Bars("responses over time", labels, series["count"], [number(value) for value in series["count"]], downs, upright=True),
     ]  # fmt: skip
-
-
-def percent(name: str, head: str, rank: int, less: Sequence[str] = ()) -> TextColumn:
-    """A part of the summed latency in per cent; `less` are other sums to subtract."""
-
-    def share(row: Row) -> float:
-        value = row[name] - sum(row[other] for other in less)
-        return 100 * value / row["sum_ns"] if row["sum_ns"] > 0 and value > 0 else 0.0
-
-    return TextColumn(
-        head, lambda row: "" if not share(row) else f"{share(row):.0f}%" if share(row) >= 1 else "<1%", rank=rank, key=share
-    )
 
 
 def latency(result: Row, keys: Sequence[Key], time: str = WITHOUT_POLLS) -> Sheet:
@@ -115,9 +84,9 @@ def latency(result: Row, keys: Sequence[Key], time: str = WITHOUT_POLLS) -> Shee
         at_least("p999_ns", "p99.9", 7), at_least("max_ns", "max", 1), lasting("sum_ns", "total", 2),
         at_least("with_polls_p99_ns", "p99 w/ polls", 3, "latency_ns"),
         at_least("with_polls_max_ns", "max w/ polls", 3, "latency_ns"),
-        percent("queue_ns_sum", "queue", 8), percent("muted_ns_sum", "mute", 8), percent("throttle_ns_sum", "throttle", 8),
-        percent("service_ns_sum", "broker", 9, less=[f"{name}_sum" for name in WAITS]),
-        percent("rtt_ns_sum", "network", 10), shape(result["rows"], 4),
+        part("queue", 8, "queue_ns_sum"), part("mute", 8, "muted_ns_sum"), part("throttle", 8, "throttle_ns_sum"),
+        part("broker", 9, "service_ns_sum", *(f"{name}_sum" for name in WAITS)), part("network", 10, "rtt_ns_sum"),
+        shape(result["rows"], BLOCKS, 4, "…", right=True),
         counted("long_polls", "long polls", 11, zero=False, counts=lambda row: row["long_polls"],
                 down=lambda row: drill_down.every(group(row), drill_down.ANSWERED, "long_poll_ns > 0")),
     ]  # fmt: skip
@@ -164,7 +133,7 @@ def digest(result: Row, keys: Sequence[Key]) -> Sheet:
         sized("request_bytes", "request bytes", 8), sized("response_bytes", "response bytes", 9), lasting("p50_ns", "p50", 5),
         lasting("p95_ns", "p95"),
         lasting("max_ns", "max", 3, down=lambda row: drill_down.exchange(row["worst"])),
-        shape(result["rows"], 4),
+        shape(result["rows"], BLOCKS, 4, "…", right=True),
     ]  # fmt: skip
     seconds = ((totals["last_ns"] or 0) - (totals["first_ns"] or 0)) / 1e9
     p50, p95, most = (duration(totals[name]) or "-" for name in ("p50_ns", "p95_ns", "max_ns"))
