@@ -127,6 +127,8 @@ class View(Toned, ExplainsKeys):
         """Error of the page."""
         self.stumble = ""
         """Error of a part of the page."""
+        self.cut_remarks: Line = []
+        """The sentences above the table, if there is no room for all of them; the help shows them."""
         self._orders: dict[str, SortOrder] = {}
         self._came: ViewPlace | None = None
         """Place to restore when there are rows."""
@@ -300,16 +302,13 @@ class View(Toned, ExplainsKeys):
             self.call_after_refresh(self._tell_detail)  # its pane may have another width
         self._show_title()
 
-    @property
-    def remarks(self) -> Line:
-        """The sentences above the table: that of the page, that of the section."""
-        return [*self.shown.banner, *([(self.sheet.note, "")] if self.sheet is not None and self.sheet.note else [])]
-
     def _show_banner(self) -> None:
-        """Shows the sentences above the table, in at most a quarter of the screen; the help has them whole."""
+        """Shows the sentences above the table, of the page and of the section, in at most a quarter of the screen."""
         banner, most, width = self.query_one("#banner", StyledText), max(2, self.size.height // 4), self.size.width - 2
-        lines = [one for text, tone in self.remarks for one in paragraph(text, width, tone)]
-        if len(lines) > most:
+        remarks = [*self.shown.banner, *([(self.sheet.note, "")] if self.sheet is not None and self.sheet.note else [])]
+        lines = [one for text, tone in remarks for one in paragraph(text, width, tone)]
+        self.cut_remarks = remarks if len(lines) > most else []
+        if self.cut_remarks:
             text, tone = lines[most - 1][0]
             text = cut(text, max(1, width - len(CUT_HINT)), right=False).rstrip(f" {ELLIPSIS}")
             lines[most - 1 :] = [[(text + CUT_HINT, tone)]]
