@@ -51,11 +51,6 @@ class FrameBytes:
     """Whether a file of these frames was removed or truncated since it was read."""
 
 
-def frame(row: Mapping[str, Any], side: str, reader: Reader, numbers: Mapping[str, int]) -> bytes:
-    """Returns the bytes of one frame of a row. `numbers` maps the name of a file to its index among those of `reader`."""
-    return reader.frame(location_of(row, side, numbers))
-
-
 def read(
     row: dict[str, Any],
     files: Sequence[CaptureFile],

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from kcap.capture.frame_bytes import SIDES, frame, why_not
+from kcap.capture.frame_bytes import SIDES, why_not
+from kcap.capture.frame_location import location_of
 from kcap.capture_pass import CapturePass
 from kcap.tui.capture_model import read_whole
 from tests.tui.conftest import PCAPS
@@ -39,7 +40,7 @@ def test_a_frame_alone_is_as_with_its_packets() -> None:
         for number in range(book.rows):
             found = book.frames(number)
             for side, data in zip(SIDES, (found.request, found.response)):
-                assert frame(found.row, side, reading.frames, reading.file_numbers) == data
+                assert reading.frames.frame(location_of(found.row, side, reading.file_numbers)) == data
 
 
 def test_what_was_read_from_a_compressed_file_is_kept() -> None:
