@@ -5,14 +5,16 @@ that a second pass over the capture gives (`kcap.capture.frame_reader`). Each by
 it first.
 """
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kcap.capture.frame_location import FrameLocation, location_of
 from kcap.capture.frame_reader import FrameReader as Reader
 from kcap.capture.frame_reader import Piece, laid
 from kcap.capture.packet_source import Packet, PacketSource
+from kcap.limits import SPOOL_BYTES_MAX
 from kcap.model import CaptureFile
 from kcap.tls.plaintext import PlaintextStore
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from kcap.capture.sections import FileSections
 
 SIDES = ("request", "response")
+SIZE: Final = f"{SPOOL_BYTES_MAX >> 30} GiB"
 
 
 class PacketSpan(NamedTuple):
@@ -44,11 +47,8 @@ class FrameBytes:
     response_packets: list[Packet] = field(default_factory=list)
     spans: dict[str, list[PacketSpan]] = field(default_factory=dict)
     """Side -> which packet carried which bytes, without gaps, in the order of the bytes."""
-
-
-def frame(row: Mapping[str, Any], side: str, reader: Reader, numbers: Mapping[str, int]) -> bytes:
-    """Returns the bytes of one frame of a row. `numbers` maps the name of a file to its index among those of `reader`."""
-    return reader.frame(location_of(row, side, numbers))
+    changed: bool = False
+    """Whether a file of these frames was removed or truncated since it was read."""
 
 
 def read(
@@ -64,8 +64,10 @@ def read(
     numbers = {file.name: at for at, file in enumerate(files)}
     found: dict[str, Any] = {}
     spans: dict[str, list[PacketSpan]] = {}
+    changed = False
     for side in SIDES:
         place = location_of(row, side, numbers)
+        changed |= place.file is not None and has_changed(files[place.file])
         pieces = reader.pieces(place)
         start, data = laid(pieces, place)
         stop = start + place.size
@@ -73,7 +75,24 @@ def read(
         found[f"{side}_packets"] = [p for at, part, p in pieces if data and at < stop and at + len(part) > start]
         spans[side] = _spans(pieces, start, len(data), row[f"{side}_first_packet"], _numbers(source, place, pieces))
     source.close()
-    return FrameBytes(row, spans=spans, **found)
+    return FrameBytes(row, spans=spans, changed=changed, **found)
+
+
+def has_changed(file: CaptureFile) -> bool:
+    """Whether a file on disk was removed or truncated since it was read."""
+    try:
+        return file.size is not None and os.stat(file.path).st_size < file.size
+    except OSError:
+        return True
+
+
+def why_not(row: Mapping[str, Any], *, changed: bool = False) -> str:
+    """Why the bytes of a message are missing; `changed` as of `FrameBytes`."""
+    if row["api"] == "SaslToken":
+        return "a raw SASL token, which is a secret"
+    if changed:
+        return "cannot be read again: the file was removed or changed since it was read"
+    return f"not retained: it spans two files, or lies beyond the first {SIZE} of a pipe or a compressed file"
 
 
 def _numbers(source: PacketSource, place: FrameLocation, pieces: Sequence[Piece]) -> list[int]:

@@ -12,6 +12,7 @@ from kcap.cli.report_formats import Block, Commands, Document, Section, Sentence
 from kcap.columns import WITHOUT_POLLS
 from kcap.output.grid import counts, duration
 from kcap.reports import drill_down
+from kcap.reports.common_columns import classes, clocked, counted, lasting, named, part, shape, sized
 from kcap.reports.definition import PARTITIONED, WAITS, Key, Row, counts_of, group_name, key_of
 from kcap.reports.findings.model import headline
 from kcap.reports.text import (
@@ -42,63 +43,6 @@ WRITES: Final = "api == Produce"
 READS: Final = "(api == Fetch || api == ShareFetch)"
 DIGEST: Final = 3
 """Number of classes of the digest for which a command shows the slowest exchange."""
-
-
-# -- columns ----------------------------------------------------------------------------------------------------------
-def named(name: str, head: str | None = None, rank: int = 0, right: bool = False) -> TextColumn:
-    """A column of unchanged values."""
-    return TextColumn(head or name, lambda row: words(row.get(name)), right=right, rank=rank)
-
-
-def counted(name: str, head: str | None = None, rank: int = 0) -> TextColumn:
-    """A column of numbers."""
-    return TextColumn(head or name, lambda row: number(row.get(name)), rank=rank)
-
-
-def some(name: str, head: str, rank: int = 0) -> TextColumn:
-    """A column of numbers; empty for 0."""
-    return TextColumn(head, lambda row: number(row.get(name) or None), rank=rank)
-
-
-def lasting(name: str, head: str, rank: int = 0) -> TextColumn:
-    """A column of durations, which are nanoseconds in the result."""
-    return TextColumn(head, lambda row: duration(row.get(name)), rank=rank)
-
-
-def some_time(name: str, head: str, rank: int = 0) -> TextColumn:
-    """A column of durations; empty for 0."""
-    return TextColumn(head, lambda row: duration(row.get(name) or None), rank=rank)
-
-
-def sized(name: str, head: str, rank: int = 0) -> TextColumn:
-    """A column of bytes."""
-    return TextColumn(head, lambda row: size(row.get(name)), rank=rank)
-
-
-def timed(name: str, head: str, rank: int = 0) -> TextColumn:
-    """A column of times of day."""
-    return TextColumn(head, lambda row: clock(row.get(name)), rank=rank)
-
-
-def part(head: str, rank: int, *names: str) -> TextColumn:
-    """A part of the summed latency as a percentage: the first sum less the others."""
-
-    def text(row: Row) -> str:
-        value, whole = row[names[0]] - sum(row[name] for name in names[1:]), row["sum_ns"]
-        share = 100 * value / whole if whole > 0 else 0
-        return "" if value <= 0 else f"{share:.0f}%" if share >= 1 else "<1%"
-
-    return TextColumn(head, text, rank=rank)
-
-
-def shape(result: Row, style: Style, rank: int) -> TextColumn:
-    """The histogram of each row as bars, over the classes that are not empty in all rows."""
-    counts = counts_of(result["rows"])
-    low, high = span_of(counts)
-    edges = result["histogram_edges_ns"]
-    first = "0" if low == 0 else duration_short(edges[low - 1])
-    last = duration_short(edges[high - 1]) if high - 1 < len(edges) else "more"
-    return TextColumn(f"{first} to {last}", lambda row: spark(row["histogram"][low:high], style), False, rank, whole=True)
 
 
 # -- links ------------------------------------------------------------------------------------------------------------
@@ -148,16 +92,9 @@ def listing(result: Row, by: Sequence[Key]) -> Callable[[Row], Sequence[Row]]:
 
 
 # -- blocks -----------------------------------------------------------------------------------------------------------
-def span_of(counts: Sequence[int]) -> tuple[int, int]:
-    """The first class that is not empty, and the class after the last."""
-    there = [at for at, count in enumerate(counts) if count] or [0]
-    return there[0], there[-1] + 1
-
-
 def histogram(rows: Sequence[Row], edges: Sequence[int], style: Style) -> Section:
     """The histogram of all rows, one row per class from the first that is not empty to the last."""
     counts = counts_of(rows)
-    low, high = span_of(counts)
     most, room = max(counts, default=0), max(10, min(50, style.width - 30))
     block, least = ("█", "▏") if style.unicode else ("#", "|")
     found: list[Row] = [
@@ -167,7 +104,7 @@ def histogram(rows: Sequence[Row], edges: Sequence[int], style: Style) -> Sectio
             "count": counts[at],
             "bar": block * round(counts[at] / most * room) or (least if counts[at] else ""),
         }
-        for at in range(low, high)
+        for at in classes(counts)
         if most
     ]
     columns = [TextColumn("from", lambda row: row["low"]), TextColumn("to", lambda row: row["high"]), counted("count"),
@@ -219,15 +156,16 @@ def latency(result: Row, style: Style, by: Sequence[Key], files: Sequence[str]) 
     silent = below(keys, drill_down.UNANSWERED)
     columns = [
         *(named(key.name) for key in by), *leading(below(keys, drill_down.ANSWERED), counted("count")),
-        *leading(silent, some("unanswered", "unanswered", 5)), lasting("min_ns", "min", 12), figure("p50_ns", "p50", 1),
+        *leading(silent, counted("unanswered", "unanswered", 5, zero=False)), lasting("min_ns", "min", 12),
+        figure("p50_ns", "p50", 1),
         figure("p90_ns", "p90", 6), figure("p95_ns", "p95", 8), figure("p99_ns", "p99"), figure("p999_ns", "p99.9", 7),
         figure("max_ns", "max"), figure("with_polls_p99_ns", "p99 w/ polls", 0, whole),
         figure("with_polls_max_ns", "max w/ polls", 0, whole), lasting("sum_ns", "total", 2), part("queue", 9, "queue_ns_sum"),
         part("mute", 9, "muted_ns_sum"), part("throttle", 9, "throttle_ns_sum"),
         part("broker", 10, "service_ns_sum", *(f"{name}_sum" for name in WAITS)), part("network", 11, "rtt_ns_sum"),
-        shape(result, style, 4),
-        *leading(below(keys, drill_down.ANSWERED, "long_poll_ns > 0"), some("long_polls", "long polls", 13)),
-        some_time("long_poll_ns_sum", "polled for", 14),
+        shape(result["rows"], style, 4),
+        *leading(below(keys, drill_down.ANSWERED, "long_poll_ns > 0"), counted("long_polls", "long polls", 13, zero=False)),
+        lasting("long_poll_ns_sum", "polled for", 14, zero=False),
         *leading(silent, lasting("unanswered_age_ns_max", "oldest unanswered", 15)),
     ]  # fmt: skip
     flagged = counts(result.get("flagged") or {})
@@ -259,11 +197,12 @@ def stats(result: Row, style: Style, by: Sequence[Key], files: Sequence[str]) ->
     columns = [
         counted("rank", "#"), TextColumn("share", lambda row: f"{100 * row['share']:.1f}%"), lasting("sum_ns", "time"),
         *(named(key.name, {"api_version": "v"}.get(key.name), right=key.name == "api_version") for key in by),
-        *leading(below(keys), counted("count")), *leading(below(keys, drill_down.FAILED), some("errors", "errors", 2)),
-        *leading(below(keys, drill_down.UNANSWERED), some("unanswered", "unanswered", 6)),
-        *leading(below(keys, drill_down.THROTTLED), some("throttled", "throttled", 7)),
+        *leading(below(keys), counted("count")),
+        *leading(below(keys, drill_down.FAILED), counted("errors", "errors", 2, zero=False)),
+        *leading(below(keys, drill_down.UNANSWERED), counted("unanswered", "unanswered", 6, zero=False)),
+        *leading(below(keys, drill_down.THROTTLED), counted("throttled", "throttled", 7, zero=False)),
         sized("request_bytes", "request bytes", 8), sized("response_bytes", "response bytes", 9), lasting("p50_ns", "p50", 5),
-        lasting("p95_ns", "p95"), *leading(example("worst"), lasting("max_ns", "max", 3)), shape(result, style, 4),
+        lasting("p95_ns", "p95"), *leading(example("worst"), lasting("max_ns", "max", 3)), shape(result["rows"], style, 4),
         *leading(example("worst"), TextColumn("slowest", lambda row: row["worst"] or "", right=False, rank=10)),
     ]  # fmt: skip
     slowest = [row for row in rows if row["worst"]][:DIGEST] if files else []
@@ -295,12 +234,12 @@ def slow(result: Row, _style: Style, _by: Sequence[Key], files: Sequence[str]) -
     """The document: the verdict, the slowest exchanges with their reasons, then the oldest requests without a response."""
     api = TextColumn("api", lambda row: f"{row['api'] or '?'} v{words(row['api_version'])}", right=False)
     times = [*leading(example("exchange"), lasting("latency_ns", "latency")),
-             some_time("long_poll_ns", "long poll", 3)]  # fmt: skip
+             lasting("long_poll_ns", "long poll", 3, zero=False)]  # fmt: skip
     columns = [
         *times, *leading(example("exchange"), named("exchange")),
         TextColumn("time", lambda row: (row["time"] or "")[11:23], right=False, rank=2), api,
         named("client_id", "client", 4), named("server_ip", "broker", 6), named("topics", "topics", 5),
-        some_time("transfer_ns", "transfer", 7), named("why"),
+        lasting("transfer_ns", "transfer", 7, zero=False), named("why"),
     ]  # fmt: skip
     waiting = [*leading(example("exchange"), lasting("age_ns", "waited"), named("exchange")), named("api"),
                named("client_id", "client", 1), named("server_ip", "broker", 3), named("reason", rank=2)]  # fmt: skip
@@ -338,9 +277,9 @@ def throttle(result: Row, _style: Style, by: Sequence[Key], files: Sequence[str]
             TextColumn("longest", lambda row: milliseconds(row["throttle_ms_max"]), rank=4),
         ),
         named("phase", rank=7),
-        TextColumn("complied", complied), named("obeys"), some("violations", "sent while muted", 2),
+        TextColumn("complied", complied), named("obeys"), counted("violations", "sent while muted", 2, zero=False),
         TextColumn("early by", lambda row: milliseconds(row["earliest_ms"]), rank=3),
-        some("elsewhere", "other connections", 5),
+        counted("elsewhere", "other connections", 5, zero=False),
         *leading(below(keys, "muted_ns > 0"), lasting("muted_ns_sum", "waited in mute", 8)),
         *leading(below(keys, "throttle_ns > 0"), lasting("throttle_ns_sum", "delayed", 9)), named("quota", rank=10),
         named("known", "library", rank=11),
@@ -367,8 +306,8 @@ def errors(result: Row, _style: Style, by: Sequence[Key], files: Sequence[str]) 
     down = below(keys, drill_down.FAILED if own else drill_down.ANY_ERROR)
     first_of = example("example")
     columns = [
-        *leading(down, counted("count")), *(named(key.name) for key in by), timed("first_ns", "first", 3),
-        timed("last_ns", "last", 4),
+        *leading(down, counted("count")), *(named(key.name) for key in by), clocked("first_ns", "first", 3, right=True),
+        clocked("last_ns", "last", 4, right=True),
         TextColumn("most a second", lambda row: number(row["peak_per_s"]) + (" storm" if row["storm"] else ""), rank=5),
         *leading(first_of, named("example", rank=1)),
     ]  # fmt: skip
@@ -408,7 +347,7 @@ def topics(result: Row, _style: Style, by: Sequence[Key], files: Sequence[str]) 
     writes, reads, bad = below(keys, WRITES), below(keys, READS), below(keys, drill_down.ANY_ERROR)
     columns = [
         *(named(key.name) for key in by),
-        *leading(writes, counted("records_in", "records in"), some("records_failed", "with errors", 2)),
+        *leading(writes, counted("records_in", "records in"), counted("records_failed", "with errors", 2, zero=False)),
         *leading(writes, sized("bytes_in", "bytes in", 1)),
         TextColumn("records/batch", lambda row: number(row["records_per_batch_in"]), rank=7),
         sized("bytes_per_batch_in", "bytes/batch", 8),
@@ -419,7 +358,7 @@ def topics(result: Row, _style: Style, by: Sequence[Key], files: Sequence[str]) 
         TextColumn("ratio", lambda row: number(row["compression_ratio_in"]), rank=9), named("magics", "magic", 10),
         named("timestamp_types", "timestamps", 11),
         *leading(reads, counted("lag_last", "last lag", 3), counted("lag_max", "max lag", 4)),
-        *leading(bad, some("errors", "errors", 3)),
+        *leading(bad, counted("errors", "errors", 3, zero=False)),
     ]  # fmt: skip
     there = [key_of("topic")]
     busiest = [
@@ -457,11 +396,11 @@ def clients(result: Row, _style: Style, by: Sequence[Key], files: Sequence[str])
     columns = [
         *(named(key.name) for key in by), TextColumn("software", software, right=False, rank=4),
         counted("connections", "connections", 7), *leading(below(keys, "outcome != orphan"), counted("requests")),
-        *leading(below(keys, drill_down.FAILED), some("errors", "errors", 1)),
-        *leading(below(keys, drill_down.THROTTLED), some("throttled", "throttled", 5)),
-        *leading(below(keys, drill_down.UNANSWERED), some("unanswered", "unanswered", 6)),
-        *leading(below(keys, WRITES), some("records_in", "records in", 3)),
-        *leading(below(keys, READS), some("records_out", "records out", 3)),
+        *leading(below(keys, drill_down.FAILED), counted("errors", "errors", 1, zero=False)),
+        *leading(below(keys, drill_down.THROTTLED), counted("throttled", "throttled", 5, zero=False)),
+        *leading(below(keys, drill_down.UNANSWERED), counted("unanswered", "unanswered", 6, zero=False)),
+        *leading(below(keys, WRITES), counted("records_in", "records in", 3, zero=False)),
+        *leading(below(keys, READS), counted("records_out", "records out", 3, zero=False)),
         named("topics_in", "writes", 9), named("topics_out", "reads", 9), named("groups", "groups", 8),
         named("principals", "principals", 10), named("apis", "apis", 11),
     ]  # fmt: skip

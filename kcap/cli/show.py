@@ -16,7 +16,6 @@ import click
 
 from kcap.cli.options import analyzer_options, inputs, paths_of
 from kcap.errors import UsageError
-from kcap.limits import SPOOL_BYTES_MAX
 from kcap.output.escaping import json_text
 
 if TYPE_CHECKING:
@@ -191,6 +190,7 @@ def side_lines(
     bytes_beside: int,
 ) -> Iterator[str]:
     """One message: its tree, and its bytes on request. Empty if there is no such side."""
+    from kcap.capture.frame_bytes import why_not
     from kcap.cli.trees import TreeStyle, hex_lines, length_line, tree_lines
     from kcap.decode.secrets import secret_spans, shown_as
 
@@ -216,11 +216,3 @@ def side_lines(
         hidden: Sequence[tuple[int, int]] = [] if show_secrets else secret_spans(name, message.tree())
         length = ((size or 4) - 4 & 0xFFFFFFFF).to_bytes(4, "big")
         yield from ["", *hex_lines(length + message.frame, [(start + 4, end + 4) for start, end in hidden])]
-
-
-def why_not(row: dict[str, Any]) -> str:
-    """Why a message is missing."""
-    if row["api"] == "SaslToken":
-        return "a raw SASL token, which is a secret"
-    size = f"{SPOOL_BYTES_MAX >> 30} GiB"
-    return f"not retained: it spans two files, or lies beyond the first {size} of a pipe or a compressed file"

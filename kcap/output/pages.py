@@ -26,8 +26,9 @@ WORD: Final = re.compile(r"(?<=[a-z])(?=[A-Z][a-z])")
 DAY: Final = re.compile(r"(?<=\d-\d\d)T(?=\d\d:)")
 """Boundary between the day and the time of ISO 8601."""
 STYLE: Final = """
+:root { color-scheme: light dark }
 body { font: 14px/1.4 system-ui, sans-serif; margin: 1.5em; color: #222; background: #fff; overflow-wrap: anywhere }
-h1 { font-size: 1.5em } p, li { max-width: 70em }
+h1 { font-size: 1.5em } p, li { max-width: 70em } p b, li { white-space: pre-wrap }
 table { border-collapse: collapse; margin: .6em 0; font-size: 13px }
 th, td { padding: .2em .4em; text-align: left; border-bottom: 1px solid #ddd; white-space: nowrap }
 th { position: sticky; top: 0; background: #f4f4f4; vertical-align: bottom }

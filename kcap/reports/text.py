@@ -59,7 +59,13 @@ class TextColumn:
     wraps: bool = False
     """Whether it is a sentence in the last column, which is wrapped if it is too long."""
     down: Callable[[Row], Target | None] | None = None
-    """Returns the link of the value on a page."""
+    """Returns the link of the value; None for that of the row, if rows have one."""
+    key: Callable[[Row], Any] | None = None
+    """Returns the sort key of a row where rows can be sorted; None sorts by the text."""
+    counts: Callable[[Row], int | None] | None = None
+    """For a number of exchanges: returns the number, which its link selects."""
+    tone: Callable[[Row], str] | None = None
+    """Returns the tone of the value in the terminal UI, one of `kcap.tui.views.sheet.TONES`."""
 
 
 @dataclass(frozen=True, slots=True)

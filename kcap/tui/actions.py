@@ -5,13 +5,14 @@ long work runs in a thread and reports its end as a notification; a file is writ
 """
 
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime, time
 from typing import TYPE_CHECKING, Any, Final
 
-from kcap.errors import KcapError
 from kcap.output.grid import clean
 from kcap.reports import drill_down
 from kcap.reports.text import count
+from kcap.tui.beside import beside
 from kcap.tui.clipboard import item_text, row_json, span_hex, tree_text
 from kcap.tui.completion import joined
 from kcap.tui.export import PACKETS, cut, protected, write_rows
@@ -66,19 +67,13 @@ class ExchangeActions:
         number, made = self.screen.view.current, self.screen.view.arranged
         return made.rows.row(number) if number is not None and made is not None else None
 
-    def run_beside(self, work: Any, failed: str) -> None:
+    def run_beside(self, work: Callable[[], str], failed: str) -> None:
         """Runs slow work in a thread, and notifies its result or error."""
 
-        def run() -> None:
-            try:
-                message, severity = work(), "information"
-            except KcapError as error:
-                message, severity = f"{failed}: {error}", "error"
-            self.screen.app.call_from_thread(
-                self.screen.notify, clean(str(message)), severity=severity, timeout=6, markup=False
-            )
+        def tell(message: str, severity: str = "information") -> None:
+            self.screen.notify(clean(message), severity=severity, timeout=6, markup=False)
 
-        self.screen.run_worker(run, thread=True, group="errand", exit_on_error=False)
+        beside(self.screen.listed, work, tell, lambda error: tell(f"{failed}: {error}", "error"), group="errand")
 
     # -- filters ------------------------------------------------------------------------------------------------------
     def apply(self, how: str) -> None:

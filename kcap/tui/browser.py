@@ -10,14 +10,13 @@ from typing import Any, ClassVar, Final, cast
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.worker import Worker, WorkerState
 
 from kcap.limits import SORTED_FIRST_ROWS
 from kcap.output.grid import clean
 from kcap.runtime import trim_heap
 from kcap.tui.actions import ExchangeActions
+from kcap.tui.beside import beside
 from kcap.tui.completion import joined
-from kcap.tui.handoff import Handoff, has_ended
 from kcap.tui.key_map import ExplainsKeys, forwarded
 from kcap.tui.keys import Keys
 from kcap.tui.list_columns import TIME_FORMS
@@ -182,38 +181,24 @@ class Browser(ExplainsKeys):
             elif settled or time.monotonic() - self._began >= self._cost * PATIENCE:
                 self._arranging = True
                 self._began = time.monotonic()
-                self.run_worker(self._arrange, thread=True, group="order", exit_on_error=False)
+                beside(self, self._arrange, self._arranged, self._not_arranged, group="order")
         self.show_status()
 
-    def _arrange(self) -> Handoff[Arranged]:
+    def _arrange(self) -> Arranged:
         """Filters and sorts, and releases the memory that this took. Runs in a thread."""
         try:
-            return Handoff(self.view.arrange())
+            return self.view.arrange()
         finally:
             trim_heap()
 
-    @on(Worker.StateChanged)
-    def worked(self, event: Worker.StateChanged) -> None:
-        """Handles the result of a worker."""
-        worker = event.worker
-        if not has_ended(event):
-            return
-        if worker.group == "order":
-            self._arranging = False
-            self._cost = time.monotonic() - self._began
-            if event.state == WorkerState.SUCCESS and worker.result is not None:
-                self._install(cast("Handoff[Arranged]", worker.result).take())
-                self.show_status()
-            elif event.state == WorkerState.ERROR:
-                self.notify(f"the list cannot be sorted: {clean(str(worker.error))}", severity="error")
-        elif worker.group == "exchange":
-            self._reading = None
-            if event.state == WorkerState.SUCCESS and worker.result is not None:
-                if (opened := cast("Handoff[Opened]", worker.result).take()).number == self.view.current:
-                    self.lower.show(opened)
-            elif event.state == WorkerState.ERROR:
-                self._failed = self.view.current
-                self.lower.clear(f"this exchange cannot be read: {clean(str(worker.error))}")
+    def _arranged(self, made: Arranged) -> None:
+        self._arranging, self._cost = False, time.monotonic() - self._began
+        self._install(made)
+        self.show_status()
+
+    def _not_arranged(self, error: Exception) -> None:
+        self._arranging, self._cost = False, time.monotonic() - self._began
+        self.notify(f"the list cannot be sorted: {clean(str(error))}", severity="error")
 
     def _install(self, made: Arranged) -> None:
         """Shows the rows in their order."""
@@ -241,15 +226,24 @@ class Browser(ExplainsKeys):
         if number != self.view.current or number == self._reading or (self.opened and self.opened.number == number):
             return
         self._reading = number
-        self.run_worker(lambda: self._read(number), thread=True, group="exchange", exclusive=True, exit_on_error=False)
+        beside(self, lambda: self._read(number), self._show, self._not_read, group="exchange", exclusive=True)
 
-    def _read(self, number: int) -> Handoff[Opened]:
+    def _read(self, number: int) -> Opened:
         """Reads an exchange again from its file. Runs in a thread, which also loads the modules that show it."""
         import kcap.tui.exchange_tree  # noqa: F401 - the pane uses it
 
         found = self.view.book.frames(number)
         connection, noted = self.home.connection(found.row["connection"]), self.view.annotations.words(number)
-        return Handoff(Opened(number, found, connection, noted, self.view.book.concerning(number)))
+        return Opened(number, found, connection, noted, self.view.book.concerning(number))
+
+    def _show(self, opened: Opened) -> None:
+        self._reading = None
+        if opened.number == self.view.current:
+            self.lower.show(opened)
+
+    def _not_read(self, error: Exception) -> None:
+        self._reading, self._failed = None, self.view.current
+        self.lower.clear(f"this exchange cannot be read: {clean(str(error))}")
 
     def reopen(self) -> None:
         """Shows the exchange under the cursor again, with its notes."""

@@ -284,9 +284,10 @@ class CaptureModel:
         return KNOWN | ({row["topic_id"]: row["topic"] for row in table.to_pylist()} if table is not None else {})
 
     def truncation(self) -> str:
-        """What the capture lacks: truncated packets, files that end within a packet; empty until it has been read."""
+        """What the capture lacks: truncated packets, files that end within a packet; empty until it has been read. A file that
+        is no capture is neither."""
         if self._truncation is None and (table := self.table("captures")) is not None:
-            rows = table.select(["cut_packets", "complete"]).to_pylist()
+            rows = [row for row in table.select(["cut_packets", "complete", "format"]).to_pylist() if row["format"]]
             packets, files = sum(row["cut_packets"] or 0 for row in rows), sum(row["complete"] is False for row in rows)
             found = [f"{packets:,} truncated packet{'s' * (packets != 1)}"] if packets else []
             found += [f"{files:,} truncated file{'s' * (files != 1)}"] if files else []

@@ -16,17 +16,13 @@ from textual.widgets.option_list import Option
 from kcap.columns import EXCHANGES
 from kcap.tui.keys import Keys
 from kcap.tui.list_columns import COMPOSED, HEADS
-from kcap.tui.menu import FRAME, LISTED, TYPED, Box, Choices, Window
+from kcap.tui.menu import Box, Choices, Window
 
 DOCS = {column.name: column.doc for column in EXCHANGES}
 
 
 class ColumnChooser(Window["list[str] | None"]):
-    DEFAULT_CSS = (
-        f"ColumnChooser {{ {FRAME} #box {{ width: 76; height: 90%; }} }}\n"
-        + f"ColumnChooser OptionList, ColumnChooser OptionList:focus {{ {LISTED} }}\n"
-        + f"ColumnChooser Input {{ {TYPED} }}"
-    )
+    DEFAULT_CSS = "ColumnChooser #box { width: 76; height: 90%; }"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("space", "flip", "On or off"),
         Binding("shift+up,K", "shift(-1)", "Up"),

@@ -7,7 +7,7 @@ and back. Law: a file that cannot be read is reported and left unchanged; an inv
 import json
 import re
 import tomllib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,11 +20,11 @@ from kcap.tui.notes import entries
 LAYOUTS: Final = ("rows", "columns")
 PROFILE: Final = re.compile(r"[\w][\w .-]{0,39}")
 """Valid names of profiles, which become names of files."""
-SIZES: Final = {
-    "share": (15, 85), "bytes_share": (10, 90), "bytes_width": (20, 400), "beside_width": (30, 400), "view_width": (0, 80),
-    "view_height": (0, 80),
-}  # fmt: skip
-"""Setting -> its minimum and maximum."""
+
+
+def sized(default: int, least: int, most: int, words: str) -> Any:
+    """A setting that is a size, with its minimum, its maximum and its meaning."""
+    return field(default=default, metadata={"bounds": (least, most), "words": words})
 
 
 @dataclass(slots=True)
@@ -34,18 +34,12 @@ class UiSettings:
     widths: dict[str, int] = field(default_factory=dict)
     time: str = "clock"
     layout: str = "rows"
-    share: int = 45
-    """Height of the list in per cent."""
-    bytes_share: int = 40
-    """Height of the bytes below the tree, in per cent of both."""
-    bytes_width: int = 85
-    """Columns of the bytes beside the tree."""
-    beside_width: int = 87
-    """Columns of tree and bytes beside the list."""
-    view_width: int = 0
-    """Width of a view's details beside its table, in per cent; 0 is the view's own."""
-    view_height: int = 0
-    """Height of a view's details below its table, in per cent; 0 is the view's own."""
+    share: int = sized(45, 15, 85, "height of the list in per cent")
+    bytes_share: int = sized(40, 10, 90, "height of the bytes below the tree, in per cent of both")
+    bytes_width: int = sized(85, 20, 400, "columns of the bytes beside the tree")
+    beside_width: int = sized(87, 30, 400, "columns of tree and bytes beside the list")
+    view_width: int = sized(0, 0, 80, "details of a view beside its table, in per cent; 0: the view's own")
+    view_height: int = sized(0, 0, 80, "details of a view below its table, in per cent; 0: the view's own")
     bytes: bool = True
     detail: bool = True
     theme: str = ""
@@ -66,6 +60,10 @@ class UiSettings:
     def take(self, view: ListModel) -> None:
         self.columns = list(view.names) if view.chosen else []
         self.widths, self.time = dict(view.widths), view.form
+
+
+SIZES: Final = {one.name: one.metadata["bounds"] for one in fields(UiSettings) if one.metadata}
+"""Setting -> its minimum and maximum."""
 
 
 def config_path(profile: str = "") -> Path:
@@ -117,12 +115,7 @@ def text_of(look: UiSettings) -> str:
         f"columns = {json.dumps(look.columns)}",
         f'time = "{look.time}"   # {", ".join(TIME_FORMS)}',
         f'layout = "{look.layout}"   # {", ".join(LAYOUTS)}',
-        f"share = {look.share}   # height of the list in per cent",
-        f"bytes_share = {look.bytes_share}   # height of the bytes below the tree, in per cent of both",
-        f"bytes_width = {look.bytes_width}   # columns of the bytes beside the tree",
-        f"beside_width = {look.beside_width}   # columns of tree and bytes beside the list",
-        f"view_width = {look.view_width}   # details of a view beside its table, in per cent; 0: the view's own",
-        f"view_height = {look.view_height}   # details of a view below its table, in per cent; 0: the view's own",
+        *(f"{one.name} = {getattr(look, one.name)}   # {one.metadata['words']}" for one in fields(look) if one.metadata),
         f"bytes = {'true' if look.bytes else 'false'}",
         f"detail = {'true' if look.detail else 'false'}",
         f"theme = {json.dumps(look.theme)}",

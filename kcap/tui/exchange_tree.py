@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 import kcap.records.batch_nodes  # noqa: F401 - the trees of messages open their records fields with it
-from kcap.capture.frame_bytes import SIDES, FrameBytes
+from kcap.capture.frame_bytes import SIDES, FrameBytes, why_not
 from kcap.columns import EXCHANGES
 from kcap.decode.message import Message, decode_request, decode_response
 from kcap.decode.nodes import UNDECODED, Node
@@ -23,7 +23,7 @@ from kcap.reports.drill_down import quoted
 from kcap.reports.slow import RETRANSMITTED, why
 from kcap.reports.text import count, wrapped
 from kcap.tui.color_rules import NEW_MEMBER_ERROR
-from kcap.tui.list_columns import equals
+from kcap.tui.list_columns import end_filter, equals
 from kcap.tui.tree_lines import Item
 from kcap.tui.views.findings_model import TONES
 from kcap.tui.views.sheet import Line
@@ -75,9 +75,7 @@ def anatomy(
     problems = (item for finding in findings for item in _problem(finding, width))
     items = [_summary(row), _timing(row, room), *_why(row, width), *problems]
     for side in SIDES:
-        item = _side(found, side, show_secrets)
-        if item is not None:
-            items.append(item)
+        items += _side(found, side, show_secrets, width)
     items.append(_tcp(found, connection))
     items.append(_columns(row))
     return items
@@ -104,8 +102,7 @@ def _summary(row: dict[str, Any]) -> Item:
         out.append(_fact("client", endpoint(row["client_ip"], row["client_port"]), f"client_ip == {row['client_ip']}"))
         broker = endpoint(row["server_ip"], row["server_port"])
         broker += f", broker {row['broker_id']}" if row["broker_id"] is not None else ""
-        by = f"server_ip == {row['server_ip']} && server_port == {row['server_port']}"
-        out.append(_fact("broker", broker, by))
+        out.append(_fact("broker", broker, end_filter(row, "server")))
         if row["client_id"] is not None:
             out.append(_fact("client id", row["client_id"], equals("client_id", row["client_id"])))
         if software:
@@ -227,14 +224,15 @@ def bar(parts: Sequence[tuple[int, str, str, str]], width: int) -> Line:
     return out
 
 
-def _side(found: FrameBytes, side: str, show_secrets: bool) -> Item | None:
+def _side(found: FrameBytes, side: str, show_secrets: bool, width: int) -> list[Item]:
+    """A message, or why it is missing; nothing if there is none."""
     row = found.row
     size = row[f"{side}_bytes"]
     decoded = message(found, side)
     if decoded is None:
         if size is None and row[f"{side}_first_ns"] is None:
-            return None
-        return Item([(f"{side.capitalize()}  ", ""), (why_not(row), "dim")], side)
+            return []
+        return _sentence(f"{side.capitalize()} ", why_not(row, changed=found.changed), width, "dim", name=side)
     title = decoded.name or f"{side} of an unknown API"
     line: Line = [
         (side.capitalize(), "bold"),
@@ -253,7 +251,7 @@ def _side(found: FrameBytes, side: str, show_secrets: bool) -> Item | None:
             items.append(Item([("undecoded    ", "bad"), (clean(decoded.undecoded), "")], UNDECODED, value=decoded.undecoded))
         return items
 
-    return Item(line, side, inside, open=side == "request", side=side, node=root, value=title)
+    return [Item(line, side, inside, open=side == "request", side=side, node=root, value=title)]
 
 
 class TreeWalk:
@@ -354,10 +352,3 @@ def _columns(row: dict[str, Any]) -> Item:
         return out
 
     return Item([("All columns", "bold")], "columns", facts)
-
-
-def why_not(row: dict[str, Any]) -> str:
-    """Why the bytes of a message are missing."""
-    if row["api"] == "SaslToken":
-        return "a raw SASL token, which is a secret"
-    return "not retained: the frame spans two files, or exceeds the spill limit of a pipe or a compressed file"

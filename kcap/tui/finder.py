@@ -19,7 +19,7 @@ from textual.widgets.option_list import Option
 
 from kcap.output.grid import clean
 from kcap.tui.list_columns import cut
-from kcap.tui.menu import FRAME, LISTED, TYPED, Box, Choices, Window
+from kcap.tui.menu import Box, Choices, Window
 
 SHOWN: Final = 200
 """Maximum number of listed entries."""
@@ -82,12 +82,7 @@ def ranked(entries: Sequence[FinderEntry], text: str) -> list[FinderEntry]:
 
 
 class Finder(Window["str | Typed | None"]):
-    DEFAULT_CSS = (
-        f"Finder {{ {FRAME} #box {{ width: {WIDTH + 6}; height: 80%; }} }}\n"
-        + f"Finder Input {{ {TYPED} }}\n"
-        + "Finder #note { color: $text-muted; height: auto; }\n"
-        + f"Finder OptionList, Finder OptionList:focus {{ {LISTED} }}"
-    )
+    DEFAULT_CSS = f"Finder #box {{ width: {WIDTH + 6}; height: 80%; }}"
 
     def __init__(
         self, title: str, entries: Sequence[FinderEntry], note: str = "", *, history: Sequence[str] = (),

@@ -11,20 +11,19 @@ from typing import TYPE_CHECKING, ClassVar, Final, cast
 import numpy as np
 from rich.cells import cell_len
 from rich.text import Text
-from textual import events, on
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import RichLog, Static
-from textual.worker import Worker, WorkerState
 
 import kcap.records.batch_nodes  # noqa: F401 - the trees of messages open their records fields with it
-from kcap.capture.frame_bytes import SIDES, FrameBytes
+from kcap.capture.frame_bytes import SIDES, FrameBytes, why_not
 from kcap.decode.secrets import masked, secret_spans, shown_as
 from kcap.filter.parse import parse
 from kcap.output.grid import call, clean, duration, endpoint
 from kcap.reports.text import count
-from kcap.tui.exchange_tree import message, why_not
-from kcap.tui.handoff import has_ended
+from kcap.tui.beside import beside
+from kcap.tui.exchange_tree import message
 from kcap.tui.hex_dump import WIDE, Dump
 from kcap.tui.key_map import ExplainsKeys
 from kcap.tui.keys import Keys
@@ -86,7 +85,7 @@ def _message(ns: int, side: str, frames: FrameBytes, way: str, show_secrets: boo
     data = frames.request if client else frames.response
     name = None if decoded is None else shown_as(decoded, size)
     if decoded is None:
-        yield Text(f"  {why_not(row)}", "dim")
+        yield Text(f"  {why_not(row, changed=frames.changed)}", "dim")
     elif way == "hex":
         hidden = [] if show_secrets else [(start + 4, end + 4) for start, end in secret_spans(name, decoded.tree())]
         dump = Dump(data[:SHOWN], hidden=hidden)
@@ -207,24 +206,25 @@ class FollowedStream(ExplainsKeys):
         if some:
             self._busy = True
             book, way, side, secrets = self.home.book, self.way, self.side, self.home.show_secrets
-            self.run_worker(
-                lambda: list(stream_lines([book.frames(number) for number in some], way, side, show_secrets=secrets)),
-                thread=True, group="stream", exit_on_error=False,
+            beside(
+                self, lambda: list(stream_lines([book.frames(number) for number in some], way, side, show_secrets=secrets)),
+                self._show, self._not_read, group="stream",
             )  # fmt: skip
 
-    @on(Worker.StateChanged)
-    def worked(self, event: Worker.StateChanged) -> None:
+    def _show(self, lines: list[Text]) -> None:
         """Shows a part that was read."""
-        if event.worker.group == "stream" and has_ended(event):
-            self._busy = False
-        if event.worker.group == "stream" and event.state == WorkerState.SUCCESS:
-            log, place = self.query_one(RichLog), None
-            for line in cast("list[Text]", event.worker.result):
-                if self._sought and line.plain.endswith(f" {self._sought}"):
-                    place, self._sought = len(log.lines), ""
-                log.write(line)
-            if place is not None:
-                log.scroll_to(y=place, animate=False)
+        self._busy = False
+        log, place = self.query_one(RichLog), None
+        for line in lines:
+            if self._sought and line.plain.endswith(f" {self._sought}"):
+                place, self._sought = len(log.lines), ""
+            log.write(line)
+        if place is not None:
+            log.scroll_to(y=place, animate=False)
+
+    def _not_read(self, error: Exception) -> None:
+        self._busy = False
+        self.notify(f"these messages cannot be read: {clean(str(error))}", severity="error", markup=False)
 
     def action_end(self, last: bool) -> None:
         """Scrolls to the first or the last message."""

@@ -40,9 +40,9 @@ def help_of(screen: "Screen[object]", focused: DOMNode | None) -> Text:
 
 
 def columns_of(view: "View") -> Text:
-    """What the columns of the displayed section mean; empty for a view without a table."""
+    """The sentences above the displayed section, if they are cut there, and what its columns mean."""
     width = min(READ, view.size.width) - READ_AROUND
-    text = Text()
+    text = Text("".join(f"{line}\n" for words, _ in view.cut_remarks for line in [*wrapped(words, width), ""]))
     found = list(explained(view.NAME, view.sheet)) if view.sheet is not None else []
     if found and view.sheet is not None:
         text.append(f"Columns of {view.sheet.name}\n", "bold underline")

@@ -39,8 +39,8 @@ def _of(words: str, where: str, *actions: str) -> Meaning:
 
 
 KEYS: Final[dict[str, Meaning]] = {
-    **dict.fromkeys(("up", "k"), _of("a line up", LINES, "move", "line")),
-    **dict.fromkeys(("down", "j"), _of("a line down", LINES, "move", "line")),
+    **dict.fromkeys(("up", "k"), _of("a line up", LINES, "move")),
+    **dict.fromkeys(("down", "j"), _of("a line down", LINES, "move")),
     **dict.fromkeys(("left", "h"), _of("a cell, a byte or a time to the left", LINES, "side", "move", "shut")),
     **dict.fromkeys(("right", "l"), _of("a cell, a byte or a time to the right", LINES, "side", "move", "open")),
     "shift+left": _of("scroll to the left", TREE, "slide"),

@@ -120,7 +120,13 @@ def topics_filter(row: Row) -> str | None:
     return drill_down.every(*map(drill_down.topic, names)) or None
 
 
-def _ends(row: Row, side: str) -> str:
+def client_filter(row: Row) -> str:
+    """A filter for the exchanges of the row's client: by its id, else by its address."""
+    return equals("client_id", row["client_id"]) if row["client_id"] else f"client_ip == {row['client_ip']}"
+
+
+def end_filter(row: Row, side: str) -> str:
+    """A filter for the exchanges with the same address and port on a side."""
     return f"{side}_ip == {row[f'{side}_ip']} && {side}_port == {row[f'{side}_port']}"
 
 
@@ -182,12 +188,11 @@ def _why_filter(row: Row) -> str | None:
 
 COMPOSED: Final = (
     Head("time", "Time", ("time",), 12, _nothing, by=lambda row: equals("time", row["time"])),
-    Head("client", "Client", ("client_id", "client_ip"), 15, _client, grows=1,
-         by=lambda row: equals("client_id", row["client_id"]) if row["client_id"] else f"client_ip == {row['client_ip']}"),
+    Head("client", "Client", ("client_id", "client_ip"), 15, _client, grows=1, by=client_filter),
     Head("source", "Client address", ("client_ip", "client_port"), 21, lambda r: endpoint(r["client_ip"], r["client_port"]),
-         rank=7, by=lambda row: _ends(row, "client")),
+         rank=7, by=lambda row: end_filter(row, "client")),
     Head("broker", "Broker", ("server_ip", "server_port"), 21, lambda row: endpoint(row["server_ip"], row["server_port"]),
-         rank=4, by=lambda row: _ends(row, "server")),
+         rank=4, by=lambda row: end_filter(row, "server")),
     Head("call", "Request", ("api", "api_version", "api_key"), 18, lambda row: clean(call(row["api"], row["api_version"])),
          ends=True, by=_api),
     Head("latency", "Latency", ("latency_ns", "age_ns"), 8, _latency, right=True, by=_bound),

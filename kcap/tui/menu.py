@@ -40,20 +40,6 @@ class Choice:
 
 WIDEST, BESIDE = 0.95, 8
 """The largest share of the screen for a window; cells of its frame and of the blanks around a note."""
-FRAME = f"""
-    align: center middle;
-    background: $background 40%;
-    #box {{ width: auto; min-width: 30; max-width: {WIDEST:.0%}; height: auto; max-height: 90%; border: round $primary;
-           background: $surface; padding: 0 1; border-title-style: bold; border-title-color: $text;
-           border-subtitle-color: $text-muted; }}
-"""
-LISTED = """
-    border: none; padding: 0; height: 1fr; background: $surface; text-wrap: nowrap; text-overflow: ellipsis;
-    scrollbar-size: 1 1;
-"""
-"""CSS of a list that fills its window."""
-TYPED = "border: none; height: 1; padding: 0; background: $boost;"
-"""CSS of an input line."""
 
 
 class Choices(OptionList):
@@ -71,6 +57,24 @@ class Choices(OptionList):
 class Window(ModalScreen[Result]):
     """A window over the screen. It is dismissed once, and returns one result."""
 
+    DEFAULT_CSS = f"""
+    Window {{
+        align: center middle;
+        background: $background 40%;
+        #box {{
+            width: auto; min-width: 30; max-width: {WIDEST:.0%}; height: auto; max-height: 90%; border: round $primary;
+            background: $surface; padding: 0 1; border-title-style: bold; border-title-color: $text;
+            border-subtitle-color: $text-muted;
+        }}
+        #note {{ color: $text-muted; height: auto; }}
+        Input {{ border: none; height: 1; padding: 0; background: $boost; }}
+        OptionList, OptionList:focus {{
+            border: none; padding: 0; height: 1fr; background: $surface; text-wrap: nowrap; text-overflow: ellipsis;
+            scrollbar-size: 1 1;
+        }}
+    }}
+    """
+
     def dismiss(self, result: Result | None = None) -> AwaitComplete:
         """Closes the window; does nothing if it is closed already."""
         return super().dismiss(result) if self.app.screen is self else AwaitComplete()
@@ -85,11 +89,7 @@ class Box(Vertical):
 
 
 class Menu(Window[str | None]):
-    DEFAULT_CSS = (
-        f"Menu {{ {FRAME} }}\n"
-        + "Menu OptionList, Menu OptionList:focus { border: none; padding: 0; width: auto; max-width: 100%; height: auto;"
-        + " max-height: 100%; background: $surface; text-wrap: nowrap; text-overflow: ellipsis; scrollbar-size: 1 1; }"
-    )
+    DEFAULT_CSS = "Menu OptionList, Menu OptionList:focus { width: auto; max-width: 100%; height: auto; max-height: 100%; }"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q", "dismiss(None)", "Back")]
 
     def __init__(self, title: str, choices: Sequence[Choice], note: str = "") -> None:
@@ -167,11 +167,7 @@ def _beginning(text: str) -> str:
 class Prompt(Window[str | None]):
     """An input line."""
 
-    DEFAULT_CSS = (
-        f"Prompt {{ {FRAME} #box {{ width: 70; }} }}\n"
-        + f"Prompt Input {{ {TYPED} width: 1fr; }}\n"
-        + "Prompt #note { color: $text-muted; height: auto; }"
-    )
+    DEFAULT_CSS = "Prompt #box { width: 70; }"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "Back")]
 
     def __init__(self, title: str, value: str = "", note: str = "", *, empties: bool = False) -> None:
@@ -207,7 +203,7 @@ READ_AROUND: Final = 8
 class TextWindow(Window[None]):
     """A text to read."""
 
-    DEFAULT_CSS = f"TextWindow {{ {FRAME} #box {{ width: {READ}; max-width: 100%; height: 90%; }} }}"
+    DEFAULT_CSS = f"TextWindow #box {{ width: {READ}; max-width: 100%; height: 90%; }}"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,f1,question_mark", "dismiss(None)", "Back")]
 
     def __init__(self, title: str, text: Text) -> None:

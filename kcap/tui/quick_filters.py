@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kcap.tui.color_rules import ERROR, LONG_POLL, SLOW, THROTTLED, UNANSWERED
-from kcap.tui.list_columns import equals, topics_filter
+from kcap.tui.list_columns import client_filter, end_filter, equals, topics_filter
 
 Row = Mapping[str, Any]
 
@@ -34,10 +34,9 @@ QUICK: Final = (
     Quick("no_polls", "p", "Without long polls", f"!({LONG_POLL})"),
     Quick("odd", "o", "Flagged", "flags"),
     Quick("connection", "c", "This connection", _of("connection")),
-    Quick("client", "i", "This client", lambda row: equals("client_id", row["client_id"]) if row["client_id"] is not None
-          else f"client_ip == {row['client_ip']}"),
+    Quick("client", "i", "This client", client_filter),
     Quick("host", "h", "This client address", lambda row: f"client_ip == {row['client_ip']}"),
-    Quick("broker", "b", "This broker", lambda row: f"server_ip == {row['server_ip']} && server_port == {row['server_port']}"),
+    Quick("broker", "b", "This broker", lambda row: end_filter(row, "server")),
     Quick("api", "a", "This API", _of("api")),
     Quick("topic", "T", "This topic", topics_filter),
     Quick("group", "g", "This group", _of("group_id")),

@@ -15,6 +15,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any, Final
@@ -316,7 +317,8 @@ class Child:
         self.send_progress(reading)
         if self._following is not None:
             reading.capture_files[0].path = self._following
-            reading.capture_files[0].size = os.path.getsize(self._following)
+            with suppress(OSError):  # it was removed meanwhile
+                reading.capture_files[0].size = os.path.getsize(self._following)
         mark = gathering.finish()
         self._look(last=True)
         said = ""

@@ -16,7 +16,7 @@ from textual.widgets.option_list import Option
 from kcap.output.grid import clean
 from kcap.tui.color_rules import DEFAULTS, rules_of
 from kcap.tui.keys import Keys
-from kcap.tui.menu import FRAME, LISTED, TYPED, Box, Choices, Window
+from kcap.tui.menu import Box, Choices, Window
 from kcap.tui.views.sheet import TONES
 
 FIELDS: Final = (
@@ -30,9 +30,8 @@ class RuleForm(Window["dict[str, Any] | None"]):
     """One rule."""
 
     DEFAULT_CSS = (
-        f"RuleForm {{ {FRAME} #box {{ width: 76; }} }}\n"
-        + f"RuleForm Input {{ {TYPED} width: 1fr; margin-bottom: 1; }}\n"
-        + "RuleForm .label { color: $text-muted; height: 1; }\nRuleForm #wrong { color: $text-error; height: auto; }"
+        "RuleForm #box { width: 76; }\nRuleForm Input { margin-bottom: 1; }\n"
+        "RuleForm .label { color: $text-muted; height: 1; }\nRuleForm #wrong { color: $text-error; height: auto; }"
     )
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "Back")]
 
@@ -68,10 +67,7 @@ class RuleForm(Window["dict[str, Any] | None"]):
 class RuleEditor(Window["list[dict[str, Any]] | None"]):
     """All rules."""
 
-    DEFAULT_CSS = (
-        f"RuleEditor {{ {FRAME} #box {{ width: 76; height: 80%; }} }}\n"
-        + f"RuleEditor OptionList, RuleEditor OptionList:focus {{ {LISTED} }}"
-    )
+    DEFAULT_CSS = "RuleEditor #box { width: 76; height: 80%; }"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("a", "add", "Add"),
         Binding("e", "edit", "Edit"),

@@ -91,7 +91,7 @@ def connected(book: CaptureModel) -> str:
 def unread(status: ReaderStatus) -> str:
     """Files of which nothing was read, and files with packets of an unsupported link type; truncated files are neither."""
     read = {file.path: file.packets - sum(file.unread_links.values()) for file in status.files}
-    cut = {file.path for file in status.files if not file.complete}
+    cut = {file.path for file in status.files if file.format and not file.complete}
     failed = {path for path, _ in status.failed} - cut
     partly = sum(read.get(path, 0) > 0 for path in failed)
     found = ((len(failed) - partly, "not read"), (partly, "read in part"))

@@ -1,8 +1,11 @@
 """A frame's bytes and the packets that brought them."""
 
+from pathlib import Path
+
 import pytest
 
-from kcap.capture.frame_bytes import SIDES, frame
+from kcap.capture.frame_bytes import SIDES, why_not
+from kcap.capture.frame_location import location_of
 from kcap.capture_pass import CapturePass
 from kcap.tui.capture_model import read_whole
 from tests.tui.conftest import PCAPS
@@ -37,7 +40,7 @@ def test_a_frame_alone_is_as_with_its_packets() -> None:
         for number in range(book.rows):
             found = book.frames(number)
             for side, data in zip(SIDES, (found.request, found.response)):
-                assert frame(found.row, side, reading.frames, reading.file_numbers) == data
+                assert reading.frames.frame(location_of(found.row, side, reading.file_numbers)) == data
 
 
 def test_what_was_read_from_a_compressed_file_is_kept() -> None:
@@ -52,3 +55,19 @@ def test_what_was_read_from_a_compressed_file_is_kept() -> None:
             for number in range(plain.rows):
                 assert packed.frames(number).request == plain.frames(number).request
                 assert packed.frames(number).response == plain.frames(number).response
+
+
+def test_a_file_that_changed_is_named_as_the_reason(tmp_path: Path) -> None:
+    """Not one of the bounds of pipes, which the file never met."""
+    path = tmp_path / "a.pcap"
+    path.write_bytes((PCAPS / "go-franz.pcap").read_bytes())
+    with read_whole(str(path)) as book:
+        assert not book.frames(0).changed
+        path.write_bytes(path.read_bytes()[:100])
+        assert book.frames(0).changed
+        path.unlink()
+        found = book.frames(0)
+    assert (found.request, found.changed) == (b"", True)
+    assert "changed since" in why_not(found.row, changed=True)
+    assert "not retained" in why_not(found.row)
+    assert "secret" in why_not(found.row | {"api": "SaslToken"}, changed=True)

@@ -31,10 +31,10 @@ from kcap.tui.views import VIEWS, load
 from kcap.tui.views.body import Body
 from kcap.tui.views.ladder import Ladder
 from kcap.tui.views.picture import Picture
-from kcap.tui.views.row_actions import RowActions
 from kcap.tui.views.screen import View
 from kcap.tui.views.styled_lines import StyledText
 from kcap.tui.views.table import SheetTable
+from kcap.tui.views.view_actions import ViewActions
 from tests.tui.conftest import collects_rarely, kept_memory
 from tests.tui.driving import opened, settle
 
@@ -49,7 +49,7 @@ WINDOWS = {TextWindow: "f1", Menu: "f", Prompt: "semicolon", Finder: "colon", Co
 IN_WINDOW = ("down", "space", "x")
 CASES: dict[str, tuple[tuple[type, ...], tuple[str, ...], tuple[str, ...]]] = {
     **{name: ((load(name),), (key,), IN_VIEW) for name, (key, _, _) in VIEWS.items()},
-    "a view": ((View, Body, RowActions, SheetTable, Picture, StyledText), (VIEWS["statistics"][0],), IN_VIEW),
+    "a view": ((View, Body, ViewActions, SheetTable, Picture, StyledText), (VIEWS["statistics"][0],), IN_VIEW),
     **{kind.__name__: ((kind,), (key,), IN_WINDOW) for kind, key in WINDOWS.items()},
     "list": ((ExchangeList, TimeStrip), (), IN_LIST),
     "panes": ((ExchangePane, Detail, Bytes), (), IN_LIST),

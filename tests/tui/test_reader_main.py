@@ -126,6 +126,24 @@ def test_a_growing_file_is_followed(tmp_path: Path) -> None:
     process.close()
 
 
+def test_a_growing_file_that_is_removed_is_read_to_where_it_ended(tmp_path: Path) -> None:
+    """Its bytes are held by the pipe that copies them; only its name is gone."""
+    growing, folder = tmp_path / "grows.pcap", tmp_path / "spill"
+    folder.mkdir()
+    growing.write_bytes(NODE.read_bytes())
+    process = Process(ReadRequest([str(growing)], str(folder), follow=True))
+    process.start()
+    until = time.monotonic() + 30
+    while not process.status.rows and time.monotonic() < until:
+        time.sleep(0.02)
+    growing.unlink()
+    process.stop()
+    assert process.wait(30)
+    assert process.status.error is None
+    assert process.status.rows > 0
+    process.close()
+
+
 def test_several_files_are_one_capture(tmp_path: Path) -> None:
     for name in ("rotated.pcap", "rotated.pcap1", "rotated.pcap2"):
         shutil.copy(PCAPS / name, tmp_path / name)

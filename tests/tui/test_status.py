@@ -13,6 +13,7 @@ from kcap.tui.list_model import ListModel
 from kcap.tui.reader_main import ReaderStatus
 from kcap.tui.status import Pulse, names, position, progress, trouble, unread
 from kcap.tui.tree_lines import Item
+from kcap.tui.views.health_model import files
 from tests.tui.conftest import PCAPS
 
 
@@ -87,9 +88,20 @@ def test_a_truncated_capture_says_so_in_the_list(book: CaptureModel, tmp_path: P
 def test_files_that_were_not_read_and_parts_of_files() -> None:
     links = CaptureFile("c", "c", packets=3, unread_links=Counter({"USB": 1}))
     failed = [("a", "cut"), ("c", "USB"), ("b", "none")]
-    status = ReaderStatus(files=[CaptureFile("a", "a", complete=False), links], failed=failed)
+    status = ReaderStatus(files=[CaptureFile("a", "a", format="pcap", complete=False), links], failed=failed)
     assert unread(status) == "1 file not read, 1 file read in part"
     assert unread(replace(status, failed=[("a", "cut")])) == unread(ReaderStatus()) == ""
+
+
+def test_a_file_that_is_no_capture_was_not_truncated(tmp_path: Path) -> None:
+    (tmp_path / "noise.pcap").write_bytes(b"no capture at all, but some bytes")
+    with read_whole(str(PCAPS / "java-transactions.pcap"), str(tmp_path / "noise.pcap")) as some:
+        assert some.truncation() == ""
+        assert "1 file not read" in progress(Pulse(), some, 120).plain
+        captures = some.table("captures")
+        assert captures is not None
+        shown = {row["capture"]: files(captures).fields[-1].text(row) for row in captures.to_pylist()}
+    assert shown == {"java-transactions.pcap": "yes", "noise.pcap": "not read"}
 
 
 def test_the_title_counts_the_connections_that_conversations_show() -> None:

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from kcap import limits
 from kcap.arrays.arrow import booleans, coded
-from kcap.capture.frame_bytes import frame
+from kcap.capture.frame_location import location_of
 from kcap.capture_pass import CapturePass
 from kcap.decode.message import decode_request, decode_response
 from kcap.reports.definition import REQUESTS_OF_BROKERS, is_broker
@@ -88,7 +88,8 @@ class MessageReader:
     def _read(self, connection: str, number: int, side: str) -> Row | None:
         self.prepare([(connection, number)])
         row = self._rows.get((connection, number))
-        data = b"" if row is None else frame(row, side, self._reading.frames, self._reading.file_numbers)
+        reading = self._reading
+        data = b"" if row is None else reading.frames.frame(location_of(row, side, reading.file_numbers))
         if row is None or len(data) < 8:
             return None
         self._bytes += len(data)

@@ -19,12 +19,8 @@ class Bytes(Lines):
     DEFAULT_CSS = f"Bytes {{ height: 1fr; scrollbar-size: 1 1; scrollbar-gutter: stable; {PANE_CSS} }}"
     BINDING_GROUP_TITLE = "The bytes"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "line(-1)", "Line up", show=False),
-        Binding("down,j", "line(1)", "Line down", show=False),
-        Binding("left,h", "move(-1)", "Previous byte", show=False),
-        Binding("right,l", "move(1)", "Next byte", show=False),
-        Binding("home,g", "edge(-1)", "First byte", show=False),
-        Binding("end,G", "edge(1)", "Last byte", show=False),
+        Binding("left,h", "side(-1)", "Previous byte", show=False),
+        Binding("right,l", "side(1)", "Next byte", show=False),
     ]
 
     class Moved(Message):
@@ -72,14 +68,15 @@ class Bytes(Lines):
             self.refresh()
             self.post_message(self.Moved())
 
-    def action_move(self, by: int) -> None:
+    def action_side(self, by: int) -> None:
         self.go(self.dump.cursor + by)
 
-    def action_line(self, by: int) -> None:
+    def action_move(self, by: int) -> None:
+        """Moves by lines."""
         self.go(self.dump.cursor + by * self.dump.per_line(self.room))
 
     def action_page(self, by: int) -> None:
-        self.action_line(by * max(1, self.size.height - 1))
+        self.action_move(by * max(1, self.size.height - 1))
 
     def action_edge(self, side: int) -> None:
         self.go(0 if side < 0 else len(self.dump.data) - 1)

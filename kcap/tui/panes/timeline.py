@@ -5,20 +5,19 @@ values while it has the focus.
 """
 
 import time
-from typing import ClassVar, cast
+from typing import ClassVar
 from weakref import ReferenceType, ref
 
 import numpy as np
 from rich.text import Text
-from textual import events, on
+from textual import events
 from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.widget import Widget
-from textual.worker import Worker, WorkerState
 
 from kcap.runtime import trim_heap
+from kcap.tui.beside import beside
 from kcap.tui.faults import stumbled
-from kcap.tui.handoff import Handoff
 from kcap.tui.list_model import Arranged, ListModel
 from kcap.tui.timeline import Timeline, timeline
 from kcap.tui.views.paint import PANE_CSS, Toned
@@ -85,24 +84,20 @@ class TimeStrip(Toned, Widget, can_focus=True):
         if made is None or not self.due or time.monotonic() - self._began < self._cost * PATIENCE:
             return
         self._of, self._began = (self.steps, ref(made)), time.monotonic()
-        steps, requested = self.steps, Handoff((made.rows, made.order if self.view.book.only is not None else None))
+        steps, requested = self.steps, [(made.rows, made.order if self.view.book.only is not None else None)]
 
         def work() -> tuple[Timeline | None, float]:
             began = time.thread_time()  # the time of other threads is no cost of this picture
-            rows, order = requested.take()
+            rows, order = requested.pop()
             made = timeline(rows, order, steps)
             trim_heap()
             return made, time.thread_time() - began
 
-        self.run_worker(work, thread=True, group="timeline", exclusive=True, exit_on_error=False)
+        beside(self, work, self._computed, group="timeline", exclusive=True)
 
-    @on(Worker.StateChanged)
-    def worked(self, event: Worker.StateChanged) -> None:
-        """Shows a computed picture."""
-        if event.worker.group == "timeline" and event.state == WorkerState.SUCCESS:
-            event.stop()
-            picture, self._cost = cast("tuple[Timeline | None, float]", event.worker.result)
-            self.show(picture)
+    def _computed(self, found: tuple[Timeline | None, float]) -> None:
+        picture, self._cost = found
+        self.show(picture)
 
     def on_mount(self) -> None:
         """Starts looking for changes periodically."""

@@ -17,9 +17,9 @@ VIEWS: Final[dict[str, tuple[str, str, str]]] = {
     "topics": ("O", "Topics and clients", "kcap.tui.views.topics:Topics"),
     "records": ("R", "Records", "kcap.tui.views.records:Records"),
     "health": ("H", "Capture health", "kcap.tui.views.health:Health"),
-    "findings": ("P", "Problems: findings", "kcap.tui.views.findings:Findings"),
-    "groups": ("U", "Consumer groups", "kcap.tui.views.groups:Groups"),
-    "transactions": ("X", "Transactions", "kcap.tui.views.transactions:Transactions"),
+    "findings": ("P", "Problems: findings", "kcap.tui.views.concluded:Findings"),
+    "groups": ("U", "Consumer groups", "kcap.tui.views.concluded:Groups"),
+    "transactions": ("X", "Transactions", "kcap.tui.views.concluded:Transactions"),
     "differences": ("D", "Differences from another capture", "kcap.tui.views.differences:Differences"),
     "compare": ("=", "Compare two exchanges", "kcap.tui.views.compare:Comparison"),
 }

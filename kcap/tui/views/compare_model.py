@@ -13,10 +13,10 @@ from kcap.capture.frame_bytes import SIDES, FrameBytes
 from kcap.limits import FIELDS_MAX
 from kcap.output.grid import call, clean, duration, endpoint
 from kcap.reports.definition import PARTS, Row
-from kcap.reports.text import clock, number, words
+from kcap.reports.text import TextColumn, clock, number, words
 from kcap.tui.exchange_tree import TreeWalk, message
 from kcap.tui.tree_lines import Item
-from kcap.tui.views.sheet import Sheet, SheetField, paragraph
+from kcap.tui.views.sheet import Sheet, paragraph
 
 KEYS: Final = frozenset({
     "Name", "Topic", "TopicName", "TopicId", "Partition", "PartitionIndex", "PartitionId", "Index", "NodeId", "BrokerId",
@@ -192,19 +192,19 @@ def sheet(name: str, rows: list[Row], pair: Sequence[Exchange], empty: str, note
     def tone(row: Row) -> str:
         return "care" if row["differs"] else ""
 
-    def value(at: int) -> SheetField:
-        return SheetField(NAMES[at], lambda row: row[NAMES[at]], right=False, tone=tone, down=lambda _row: pair[at], least=16)
+    def value(at: int) -> TextColumn:
+        return TextColumn(NAMES[at], lambda row: row[NAMES[at]], right=False, tone=tone, down=lambda _row: pair[at], least=16)
 
     both = [
-        SheetField("", lambda row: "≠" if row["differs"] else "", right=False, whole=True, tone=tone),
-        SheetField("field", lambda row: split(row["field"])[1], right=False, tone=lambda _row: "bold", least=28),
+        TextColumn("", lambda row: "≠" if row["differs"] else "", right=False, whole=True, tone=tone),
+        TextColumn("field", lambda row: split(row["field"])[1], right=False, tone=lambda _row: "bold", least=28),
         value(0), value(1),
     ]  # fmt: skip
     if any("side" in row for row in rows):
-        both.insert(1, SheetField("in", lambda row: row["side"], right=False, rank=1, tone=lambda _row: "dim"))
-        both.append(SheetField("of", lambda row: split(row["field"])[0], right=False, rank=2, tone=lambda _row: "dim"))
+        both.insert(1, TextColumn("in", lambda row: row["side"], right=False, rank=1, tone=lambda _row: "dim"))
+        both.append(TextColumn("of", lambda row: split(row["field"])[0], right=False, rank=2, tone=lambda _row: "dim"))
     if any("more" in row for row in rows):
-        both.append(SheetField("second - first", lambda row: row["more"], right=True, key=lambda row: row["apart"], tone=tone))
+        both.append(TextColumn("second - first", lambda row: row["more"], right=True, key=lambda row: row["apart"], tone=tone))
     return Sheet(name, both, rows, lambda _row: pair[1], empty, note, foot, detail=detail if rows else None)
 
 

@@ -17,9 +17,10 @@ from kcap.arrays.arrow import Array
 from kcap.limits import EXCHANGES_AT_ONCE
 from kcap.output.grid import duration, endpoint
 from kcap.reports import drill_down
+from kcap.reports.common_columns import bold, clocked, counted, lasting, named, sized
 from kcap.reports.definition import Row, group_of
-from kcap.reports.text import count, number, words
-from kcap.tui.views.sheet import Bars, Line, Sheet, SheetField, bold, clocked, counted, lasting, named, paragraph, sized
+from kcap.reports.text import TextColumn, count, number, words
+from kcap.tui.views.sheet import Bars, Line, Sheet, paragraph
 
 COLUMNS: Final = (
     "connection", "client_ip", "client_port", "client_id", "server_ip", "server_port", "api", "outcome", "error_code",
@@ -203,7 +204,7 @@ def conversations(table: pa.Table, by: Sequence[str], connections: pa.Table | No
     def group(row: Row) -> str:
         return drill_down.every(*(drill_down.equals(name, row[name]) for name in by)) if row["count"] else ""
 
-    def some(name: str, head: str, rank: int, leads: str, tone: str) -> SheetField:
+    def some(name: str, head: str, rank: int, leads: str, tone: str) -> TextColumn:
         return counted(name, head, rank, zero=False, tone=lambda _row: tone, counts=lambda row: row[name],
                        down=lambda row: drill_down.every(group(row), leads) if row["count"] else None)  # fmt: skip
 
@@ -215,10 +216,10 @@ def conversations(table: pa.Table, by: Sequence[str], connections: pa.Table | No
 
     if one:
         heads = [
-            SheetField("client", lambda row: endpoint(row["client_ip"], row["client_port"]), right=False, tone=bold),
-            SheetField("client id", lambda row: words(row["client_id"]) if row["count"] else "", right=False, rank=2,
+            TextColumn("client", lambda row: endpoint(row["client_ip"], row["client_port"]), right=False, tone=bold),
+            TextColumn("client id", lambda row: words(row["client_id"]) if row["count"] else "", right=False, rank=2,
                   key=lambda row: row["client_id"]),
-            SheetField("broker", lambda row: endpoint(row["server_ip"], row["server_port"]), right=False, rank=1),
+            TextColumn("broker", lambda row: endpoint(row["server_ip"], row["server_port"]), right=False, rank=1),
         ]  # fmt: skip
     else:
         heads = [named(by[0], tone=bold), *(named(name, right=name == "server_port") for name in by[1:])]
@@ -230,15 +231,15 @@ def conversations(table: pa.Table, by: Sequence[str], connections: pa.Table | No
         sized("request_bytes", "request bytes", 7), sized("response_bytes", "response bytes", 6),
         lasting("mean_ns", "mean", 9), lasting("max_ns", "max", 2, down=lambda row: slowest(group(row), row)),
         clocked("first_ns", "first", 10),
-        SheetField("lasted", lambda row: duration(life(row)), rank=4, key=lambda row: life(row) or 0),
+        TextColumn("lasted", lambda row: duration(life(row)), rank=4, key=lambda row: life(row) or 0),
     ]  # fmt: skip
     if one and known:
         fields += [
             named("ended", rank=5, whole=True, tone=lambda row: "care" if row.get("ended") == "rst" else ""),
             lasting("rtt_min_ns", "rtt", 12), counted("retransmitted", "retransmissions", 13, zero=False),
             counted("spurious", "spurious", 14, zero=False),
-            SheetField("missing", lambda row: number(missing(row) or None), rank=3, key=missing, tone=lambda _row: "care"),
-            SheetField("protocol", protocol, right=False, rank=3, least=REASON_LEAST,
+            TextColumn("missing", lambda row: number(missing(row) or None), rank=3, key=missing, tone=lambda _row: "care"),
+            TextColumn("protocol", protocol, right=False, rank=3, least=REASON_LEAST,
                   tone=lambda row: "dim" if row["count"] else "care"),
         ]  # fmt: skip
     return Sheet(

@@ -9,9 +9,10 @@ from typing import Any, Final
 from kcap.filter.fields import fields
 from kcap.output.grid import clean, duration
 from kcap.reports import drill_down
+from kcap.reports.common_columns import bold
 from kcap.reports.definition import Row
-from kcap.reports.text import figures, number, words
-from kcap.tui.views.sheet import Down, Line, Sheet, SheetField, bold, paragraph
+from kcap.reports.text import TextColumn, figures, number, words
+from kcap.tui.views.sheet import Down, Line, Sheet, paragraph
 
 SIDES: Final = ("before", "after")
 FIGURES: Final = (
@@ -48,11 +49,11 @@ def down(row: Row) -> Down:
 def differing(rows: list[Row]) -> Sheet:
     """One line per difference."""
     columns = [
-        SheetField("what", lambda row: row["what"], right=False, whole=True, tone=lambda _row: "care"),
-        SheetField("difference", lambda row: clean(row["sentence"]), right=False, tone=bold, least=50),
-        SheetField("effect", lambda row: f"{row['effect']:+.3g}" if row["effect"] is not None else "", rank=2,
+        TextColumn("what", lambda row: row["what"], right=False, whole=True, tone=lambda _row: "care"),
+        TextColumn("difference", lambda row: clean(row["sentence"]), right=False, tone=bold, least=50),
+        TextColumn("effect", lambda row: f"{row['effect']:+.3g}" if row["effect"] is not None else "", rank=2,
                    key=lambda row: row["effect"]),
-        SheetField("p", lambda row: f"{row['p_adjusted']:.1g}" if row["p_adjusted"] is not None else "", rank=1,
+        TextColumn("p", lambda row: f"{row['p_adjusted']:.1g}" if row["p_adjusted"] is not None else "", rank=1,
                    key=lambda row: row["p_adjusted"]),
     ]  # fmt: skip
     return Sheet("differences", columns, rows, down, "no difference beyond what chance explains", detail=detail)
@@ -71,8 +72,8 @@ def detail(row: Row, width: int) -> list[Line]:
 def classes(scope: str, rows: list[Row]) -> Sheet:
     """Figures of each class of a grouping, before and after."""
 
-    def figure(side: str, name: str, head: str, text: Any, rank: int) -> SheetField:
-        return SheetField(
+    def figure(side: str, name: str, head: str, text: Any, rank: int) -> TextColumn:
+        return TextColumn(
             f"{head} {side}", lambda row: text(row[side][name]) if row[side] else "", True, rank,
             key=lambda row: row[side][name] if row[side] else None,
         )  # fmt: skip
@@ -80,10 +81,10 @@ def classes(scope: str, rows: list[Row]) -> Sheet:
     found = [row for row in rows if row["scope"] == scope]
     found.sort(key=lambda row: -sum((row[side] or {"count": 0})["count"] for side in SIDES))
     columns = [
-        SheetField("api", lambda row: words(row["who"]["api"]), right=False, whole=True, tone=bold),
-        *([SheetField(scope, lambda row: clean(":".join(words(v) for n, v in row["who"].items() if n != "api")), right=False)]
+        TextColumn("api", lambda row: words(row["who"]["api"]), right=False, whole=True, tone=bold),
+        *([TextColumn(scope, lambda row: clean(":".join(words(v) for n, v in row["who"].items() if n != "api")), right=False)]
           if scope != "api" else []),
-        SheetField("only", lambda row: "" if row["in"] == "both" else row["in"], right=False, tone=lambda _row: "care"),
+        TextColumn("only", lambda row: "" if row["in"] == "both" else row["in"], right=False, tone=lambda _row: "care"),
         *(figure(side, name, head, text, rank) for name, head, text, rank in FIGURES for side in SIDES),
     ]  # fmt: skip
     return Sheet(f"by {scope}", columns, found, down, "no exchanges")

@@ -7,12 +7,13 @@ each count drills down to as many exchanges; counts of partitions drill down to 
 from collections.abc import Sequence
 
 from kcap.reports import drill_down
+from kcap.reports.common_columns import bold, clocked, counted, lasting, named, when
 from kcap.reports.definition import PARTITIONED, Key, Row
-from kcap.reports.text import left_out, number, story, words
+from kcap.reports.text import TextColumn, left_out, number, story, words
 from kcap.schema.errors import CODES
 from kcap.tui.list_columns import NEEDED_MOST
 from kcap.tui.views.grouping import keyed, over_time
-from kcap.tui.views.sheet import Line, Sheet, SheetField, bold, clocked, counted, lasting, named, paragraph, when
+from kcap.tui.views.sheet import Line, Sheet, paragraph
 
 
 def errors(result: Row, keys: Sequence[Key]) -> Sheet:
@@ -33,7 +34,7 @@ def errors(result: Row, keys: Sequence[Key]) -> Sheet:
         count, *keyed(keys),
         clocked("first_ns", "first", 3),
         clocked("last_ns", "last", 4),
-        SheetField("peak/s", lambda row: number(row["peak_per_s"]) + (" storm" if row["storm"] else ""), rank=5,
+        TextColumn("peak/s", lambda row: number(row["peak_per_s"]) + (" storm" if row["storm"] else ""), rank=5,
               key=lambda row: row["peak_per_s"], tone=lambda row: "bad" if row["storm"] else ""),
         named("example", rank=2, down=lambda row: drill_down.exchange(row["example"])),
     ]  # fmt: skip
@@ -101,7 +102,7 @@ def stories(result: Row) -> Sheet:
     fields = [
         clocked("at_ns", "at"),
         named("error", tone=lambda _row: "bad", least=NEEDED_MOST), named("client_id", "client"), named("api", rank=3),
-        SheetField("partition", lambda row: f"{words(row['topic'])}-{row['partition']}", right=False, rank=2),
+        TextColumn("partition", lambda row: f"{words(row['topic'])}-{row['partition']}", right=False, rank=2),
         lasting("metadata_after_ns", "Metadata after", 4), lasting("good_after_ns", "recovered after"),
         counted("tries", rank=5),
     ]  # fmt: skip

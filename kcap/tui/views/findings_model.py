@@ -8,12 +8,13 @@ from collections.abc import Sequence
 from typing import Final
 
 from kcap.output.grid import duration
+from kcap.reports.common_columns import bold, clocked, counted
 from kcap.reports.definition import Row
 from kcap.reports.findings.evidence import evidence_line
 from kcap.reports.findings.model import EXPLANATIONS, nothing_judged, passed
-from kcap.reports.text import clock, figures, listed, wrapped
+from kcap.reports.text import TextColumn, clock, figures, listed, wrapped
 from kcap.tui.conclusions import problems
-from kcap.tui.views.sheet import Down, Line, Sheet, SheetField, bold, clocked, counted, paragraph
+from kcap.tui.views.sheet import Down, Line, Sheet, paragraph
 
 TONES: Final = {"critical": "bad", "high": "bad", "medium": "care", "low": "", "info": "dim"}
 CLIENTS: Final = ("client_id", "client_ids", "client_ip", "client_ips")
@@ -53,8 +54,8 @@ def sheets(result: Row) -> list[Sheet]:
         findings("notes", notes, "no notes"),
         Sheet(
             "not judged",
-            [SheetField("rule", lambda row: row["rule"], right=False, whole=True, tone=bold),
-             SheetField("why", lambda row: row["why"], right=False)],
+            [TextColumn("rule", lambda row: row["rule"], right=False, whole=True, tone=bold),
+             TextColumn("why", lambda row: row["why"], right=False)],
             skipped, lambda _row: None, "every rule could judge this capture",
         ),
     ]  # fmt: skip
@@ -70,16 +71,16 @@ def findings(name: str, rows: list[Row], empty: str) -> Sheet:
     """One line per finding."""
     order = list(TONES)
     fields = [
-        SheetField("severity", lambda row: row["severity"], right=False, whole=True, tone=lambda row: TONES[row["severity"]],
+        TextColumn("severity", lambda row: row["severity"], right=False, whole=True, tone=lambda row: TONES[row["severity"]],
                    key=lambda row: order.index(row["severity"])),
-        SheetField("finding", lambda row: row["sentence"], right=False, tone=bold, least=SENTENCE),
-        SheetField("client", lambda row: first_of(row, CLIENTS), right=False, rank=2),
-        SheetField("broker", lambda row: first_of(row, BROKERS), right=False, rank=3),
+        TextColumn("finding", lambda row: row["sentence"], right=False, tone=bold, least=SENTENCE),
+        TextColumn("client", lambda row: first_of(row, CLIENTS), right=False, rank=2),
+        TextColumn("broker", lambda row: first_of(row, BROKERS), right=False, rank=3),
         clocked("first_ns", "from", 1),
-        SheetField("to", lambda row: clock(last(row)), right=False, whole=True, rank=5, key=last),
+        TextColumn("to", lambda row: clock(last(row)), right=False, whole=True, rank=5, key=last),
         counted("count", "count", 4, zero=False),
-        SheetField("sure", lambda row: f"{row['confidence']:.0%}", rank=6, key=lambda row: row["confidence"]),
-        SheetField("rule", lambda row: row["id"], right=False, rank=7),
+        TextColumn("sure", lambda row: f"{row['confidence']:.0%}", rank=6, key=lambda row: row["confidence"]),
+        TextColumn("rule", lambda row: row["id"], right=False, rank=7),
     ]  # fmt: skip
     return Sheet(name, fields, rows, down, empty, detail=detail)
 

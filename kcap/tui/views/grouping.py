@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kcap import limits
 from kcap.reports import drill_down
+from kcap.reports.common_columns import bold, named
 from kcap.reports.definition import Key, Report, ReportRequest, Row, keys_of
-from kcap.reports.text import instant
+from kcap.reports.text import TextColumn, instant
 from kcap.tui.list_columns import NEEDED_MOST
-from kcap.tui.views.sheet import Bars, Sheet, SheetField, bold, named
+from kcap.tui.views.sheet import Bars, Sheet
 
 if TYPE_CHECKING:
     from kcap.tui.capture_model import CaptureModel
@@ -25,7 +26,7 @@ STEPS: Final = 1000
 """Maximum number of time steps for which empty steps are drawn too."""
 
 
-def keyed(keys: Sequence[Key], heads: dict[str, str] | None = None) -> list[SheetField]:
+def keyed(keys: Sequence[Key], heads: dict[str, str] | None = None) -> list[TextColumn]:
     """Columns of the grouping, the first one bold."""
     return [
         named(

@@ -8,9 +8,10 @@ from typing import Final
 
 from kcap.output.grid import counts
 from kcap.reports import drill_down
+from kcap.reports.common_columns import bold, clocked, counted, lasting, named
 from kcap.reports.definition import Row
-from kcap.reports.text import assigned, clock, number, words
-from kcap.tui.views.sheet import Line, Sheet, SheetField, bold, clocked, counted, lasting, named, paragraph
+from kcap.reports.text import TextColumn, assigned, clock, number, words
+from kcap.tui.views.sheet import Line, Sheet, paragraph
 from kcap.tui.views.spans import Span, timeline
 
 ASSIGNMENTS: Final = 40
@@ -33,9 +34,9 @@ def groups(rows: list[Row]) -> Sheet:
     """One line per group."""
     fields = [
         named("group_id", "group", tone=bold), named("protocol", rank=5), named("coordinator", rank=4),
-        SheetField("members", lambda row: number(len(row["members"])), rank=2, key=lambda row: len(row["members"])),
-        SheetField("rebalances", lambda row: number(len(row["rebalances"])), key=lambda row: len(row["rebalances"])),
-        SheetField("causes", causes, right=False, rank=1), lasting("lost_ns", "lost", 3), counted("commits", rank=6),
+        TextColumn("members", lambda row: number(len(row["members"])), rank=2, key=lambda row: len(row["members"])),
+        TextColumn("rebalances", lambda row: number(len(row["rebalances"])), key=lambda row: len(row["rebalances"])),
+        TextColumn("causes", causes, right=False, rank=1), lasting("lost_ns", "lost", 3), counted("commits", rank=6),
         counted("commit_errors", "failed commits", 7, zero=False, tone=lambda _row: "bad"), counted("lag_last", "lag", 8),
     ]  # fmt: skip
     return Sheet("groups", fields, rows, group, "no consumer groups", detail=detail)
@@ -74,7 +75,7 @@ def rebalanced(rows: list[Row]) -> Sheet:
     fields = [
         clocked("first_ns", "time"),
         named("group_id", "group", tone=bold), counted("generation", rank=4),
-        SheetField("cause", lambda row: words(row["cause"]), right=False, whole=True), named("who", "who", 1),
+        TextColumn("cause", lambda row: words(row["cause"]), right=False, whole=True), named("who", "who", 1),
         lasting("duration_ns", "took"), lasting("lost_ns", "lost", 3), named("waited_for", "waited for", 2),
         named("reason", rank=5),
     ]  # fmt: skip
@@ -92,7 +93,7 @@ def member(rows: list[Row]) -> Sheet:
         named("instance_id", "instance", 5),
         clocked("first_ns", "from"),
         clocked("last_ns", "to"),
-        SheetField("assigned last", lambda row: assigned(row["assignments"][-1]) if row["assignments"] else "",
+        TextColumn("assigned last", lambda row: assigned(row["assignments"][-1]) if row["assignments"] else "",
                    right=False, rank=2),
         named("member_id", "member id", 6),
     ]  # fmt: skip

@@ -18,10 +18,11 @@ from kcap.model import CaptureFile
 from kcap.output.grid import duration, endpoint
 from kcap.reports import drill_down
 from kcap.reports.capture_quality import SIDES, CaptureQuality
+from kcap.reports.common_columns import bold, clocked, counted, named, sized
 from kcap.reports.definition import Row
 from kcap.reports.health import judge
-from kcap.reports.text import count, number, words
-from kcap.tui.views.sheet import Line, Sheet, SheetField, bold, clocked, counted, named, paragraph, sized
+from kcap.reports.text import TextColumn, count, number, words
+from kcap.tui.views.sheet import Line, Sheet, paragraph
 
 MARKS: Final = {"good": "✓ ok", "care": "! care", "bad": "✗ BAD"}
 COLUMNS: Final = ("outcome", "reason")
@@ -74,7 +75,7 @@ def points(evidence: CaptureQuality) -> Sheet:
     """One line per point."""
     _, sentence, found = judge(evidence)
     fields = [
-        SheetField("", lambda row: MARKS[row["verdict"]], right=False, whole=True,
+        TextColumn("", lambda row: MARKS[row["verdict"]], right=False, whole=True,
             key=lambda row: list(MARKS).index(row["verdict"]),
               tone=lambda row: str(row["verdict"])),
         named("name", "point", tone=bold), named("sentence", "finding"),
@@ -137,13 +138,13 @@ def files(captures: pa.Table) -> Sheet:
     fields = [
         named("capture", "file", tone=bold), named("format"), sized("size", "size", 3), counted("packets"),
         clocked("first_ns", "from", 1),
-        SheetField("time", lambda row: duration((row["last_ns"] or 0) - (row["first_ns"] or 0)) if row["packets"] else "",
+        TextColumn("time", lambda row: duration((row["last_ns"] or 0) - (row["first_ns"] or 0)) if row["packets"] else "",
             rank=2,
               key=lambda row: (row["last_ns"] or 0) - (row["first_ns"] or 0)),
         counted("snaplen", "snaplen", 6), counted("cut_packets", "cut", 4, zero=False, tone=lambda _row: "care"),
         counted("kernel_drops", "dropped", 5, tone=lambda row: "bad" if row["kernel_drops"] else ""),
-        SheetField("complete", lambda row: "yes" if row["complete"] else "truncated", right=False,
-              tone=lambda row: "good" if row["complete"] else "care"),
+        TextColumn("complete", lambda row: "yes" if row["complete"] else "truncated" if row["format"] else "not read",
+              right=False, tone=lambda row: "good" if row["complete"] else "care"),
     ]  # fmt: skip
     return Sheet(
         "files", fields, captures.to_pylist(), lambda row: drill_down.equals("capture", row["capture"]), "no files were read"
@@ -161,8 +162,8 @@ def ledger(connections: pa.Table) -> Sheet:
     keys = [("doubt", "descending"), ("captured", "descending"), ("connection", "ascending")]
     rows = summed.take(calc.sort_indices(summed, sort_keys=keys).slice(0, limits.VIEW_ROWS)).to_pylist()
     fields = [
-        SheetField("client", lambda row: endpoint(row["client_ip"], row["client_port"]), right=False, tone=bold),
-        SheetField("server", lambda row: endpoint(row["server_ip"], row["server_port"]), right=False, rank=1),
+        TextColumn("client", lambda row: endpoint(row["client_ip"], row["client_port"]), right=False, tone=bold),
+        TextColumn("server", lambda row: endpoint(row["server_ip"], row["server_port"]), right=False, rank=1),
         named("phase", "protocol"), counted("exchanges", zero=False), counted("captured"), counted("framed", rank=2),
         *(counted(name, rank=3, zero=False, tone=lambda _row: "care") for name in ("skipped", "pending", "missing")),
         counted("opaque", rank=4, zero=False), counted("retransmitted", "retransmissions", 6, zero=False),

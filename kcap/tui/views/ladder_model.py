@@ -17,8 +17,8 @@ from kcap.output.grid import ELLIPSIS, call, clean, duration, endpoint, result
 from kcap.output.grid import topics as topic_names
 from kcap.reports import drill_down
 from kcap.reports.definition import Row
-from kcap.reports.text import count, instant, number, size, words
-from kcap.tui.views.sheet import Bars, Line, Sheet, SheetField, paragraph
+from kcap.reports.text import TextColumn, count, instant, number, size, words
+from kcap.tui.views.sheet import Bars, Line, Sheet, paragraph
 from kcap.tui.views.statistics_model import spent
 
 COLUMNS: Final = (
@@ -281,14 +281,14 @@ def sheet(ladder: LadderModel, room: int, *, relative: bool, note: str = "") -> 
         return arrow(event, host, lines, heavy=event["exchange_name"] == ladder.chosen)
 
     fields = [
-        SheetField(f"{'seconds' if relative else 'time':>{TIME_WIDTH - 1}}", lambda event: f"{at(event):>{TIME_WIDTH}}",
+        TextColumn(f"{'seconds' if relative else 'time':>{TIME_WIDTH - 1}}", lambda event: f"{at(event):>{TIME_WIDTH}}",
             right=False,
               whole=True, tone=lambda _event: "dim"),
-        SheetField("since", lambda event: f"{duration(event['delta_ns']):>{DELTA_WIDTH}}", whole=True,
+        TextColumn("since", lambda event: f"{duration(event['delta_ns']):>{DELTA_WIDTH}}", whole=True,
               tone=lambda event: "care" if (event["delta_ns"] or 0) >= LONG_NS else "dim"),
-        SheetField("open", lambda event: lanes_text(event, lanes), right=False, whole=True,
+        TextColumn("open", lambda event: lanes_text(event, lanes), right=False, whole=True,
               tone=lambda _event: "two"),
-        SheetField(heads(ladder, lines), drawn, right=False, whole=True,
+        TextColumn(heads(ladder, lines), drawn, right=False, whole=True,
               tone=lambda event: "key" if event["exchange_name"] == ladder.chosen else tone_of(event)),
     ]  # fmt: skip
     return Sheet(

@@ -16,11 +16,12 @@ from kcap.limits import RECORDS_SHOWN_MOST
 from kcap.output.grid import clean
 from kcap.records.batch import Batch, Record
 from kcap.records.record_sets import decode_records
+from kcap.reports.common_columns import counted, named
 from kcap.reports.definition import Row
 from kcap.reports.text import count
 from kcap.schema.registry import REQUEST
 from kcap.table.records import fetched, produced
-from kcap.tui.views.sheet import Line, Sheet, counted, named
+from kcap.tui.views.sheet import Line, Sheet
 from kcap.wire.varints import java_long
 
 PREVIEW: Final = 200

@@ -14,14 +14,13 @@ from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.keys import key_to_character
-from textual.worker import Worker, WorkerState
 
 from kcap.output.grid import ELLIPSIS, clean
 from kcap.reports.text import count
 from kcap.runtime import trim_heap
+from kcap.tui.beside import beside
 from kcap.tui.capture_model import CaptureModel
 from kcap.tui.faults import write_fault
-from kcap.tui.handoff import Handoff, has_ended
 from kcap.tui.key_map import ExplainsKeys, forwarded
 from kcap.tui.keys import Keys
 from kcap.tui.list_columns import cut
@@ -33,17 +32,17 @@ from kcap.tui.views.home import Home, ViewPlace
 from kcap.tui.views.paint import CSS, Toned
 from kcap.tui.views.picture import Picture
 from kcap.tui.views.refresh import Pace
-from kcap.tui.views.row_actions import RowActions
 from kcap.tui.views.sections import SectionLine
-from kcap.tui.views.sheet import Bars, Down, Line, Page, Sheet, SortOrder
+from kcap.tui.views.sheet import Bars, Down, Line, Page, Sheet, SortOrder, paragraph
 from kcap.tui.views.styled_lines import StyledText, TextLine
 from kcap.tui.views.table import SheetTable
-from kcap.tui.views.view_filter import ViewFilter
-from kcap.tui.views.view_search import ViewSearch
+from kcap.tui.views.view_actions import ViewActions
 
 LOOK_SECONDS = 1.0
 """Interval of refreshes."""
 
+CUT_HINT = f"{ELLIPSIS} F1"
+"""End of sentences that are cut: the help has them whole."""
 ELSEWHERE = frozenset({"?", *(key for key, _, _ in VIEWS.values())})
 """Characters that leave a view for another, or for the help as F1 does."""
 
@@ -71,7 +70,7 @@ class View(Toned, ExplainsKeys):
         layout: vertical;
         #title {{ height: 1; background: $primary-muted; color: $text; }}
         #sections {{ height: 1; padding: 0 1; }}
-        #banner {{ height: auto; max-height: 40%; padding: 0 1; }}
+        #banner {{ height: auto; padding: 0 1; }}
         #body {{ height: 1fr; }}
         #where {{ height: 1; padding: 0 1; color: $text-muted; background: $surface; }}
         #side {{ padding: 0 1; height: 40%; border-top: solid $primary-muted; }}
@@ -118,8 +117,7 @@ class View(Toned, ExplainsKeys):
         super().__init__()
         self.sections, self.body = SectionLine(id="sections", classes="hidden"), Body()
         self.table = self.body.table
-        self.search, self.filters = ViewSearch(self), ViewFilter(self)
-        self.actions = RowActions(self, self.filters)
+        self.actions = ViewActions(self)
         self.shown = Page()
         self.at = 0
         """Number of the section."""
@@ -129,6 +127,8 @@ class View(Toned, ExplainsKeys):
         """Error of the page."""
         self.stumble = ""
         """Error of a part of the page."""
+        self.cut_remarks: Line = []
+        """The sentences above the table, if there is no room for all of them; the help shows them."""
         self._orders: dict[str, SortOrder] = {}
         self._came: ViewPlace | None = None
         """Place to restore when there are rows."""
@@ -247,38 +247,39 @@ class View(Toned, ExplainsKeys):
             self.pace.begin(book.rows, settled)
             self._computed_for = self._settings()
             self._began = now
-            self.run_worker(lambda: self._made(book), thread=True, group="page", exit_on_error=False)
+            beside(self, lambda: self._made(book), self._computed, self._not_computed, group="page")
         elif self.pace.busy and not self.ready and not self.table.rows:
             self.table.say(self.moment)
 
-    def _made(self, book: CaptureModel) -> Handoff[Page]:
+    def _made(self, book: CaptureModel) -> Page:
         if not book.wanted(self):
-            return Handoff(Page())  # the view was closed before a thread was free
+            return Page()  # the view was closed before a thread was free
         try:
             with book.asked_by(self):
-                return Handoff(self.page(book))
+                return self.page(book)
         finally:
             trim_heap()
 
-    @on(Worker.StateChanged)
-    def looked(self, event: Worker.StateChanged) -> None:
-        """Shows the page that was computed, or its error."""
-        if event.worker.group != "page" or not has_ended(event) or not self.intact:
-            return
+    def _ended(self) -> bool:
+        """Ends a computation; returns whether the view is still there."""
         self.pace.end(self._began, time.monotonic())
         self._shown_for = self._computed_for
-        if event.state == WorkerState.SUCCESS and event.worker.result is not None:
+        return self.intact
+
+    def _computed(self, page: Page) -> None:
+        if self._ended():
             self.failure = ""
-            self.show_page(cast("Handoff[Page]", event.worker.result).take())
-        elif event.state == WorkerState.ERROR:
-            error = event.worker.error
-            log = write_fault(error, VIEWS[self.NAME][1]) if error is not None else ""
+            self.show_page(page)
+            self.look()  # a change of settings meanwhile is due at once
+
+    def _not_computed(self, error: Exception) -> None:
+        if self._ended():
+            log = write_fault(error, VIEWS[self.NAME][1])
             self.failure = f"this view cannot be computed: {error}" + (f"; traceback in {log}" if log else "")
             self._tell_where()
             if not self.shown.sheets:
                 self.table.say(clean(self.failure))
-        if event.state != WorkerState.CANCELLED:
-            self.look()  # a change of settings meanwhile is due at once
+            self.look()
 
     def show_page(self, page: Page) -> None:
         keep_cursor = bool(self.shown.sheets)
@@ -292,11 +293,7 @@ class View(Toned, ExplainsKeys):
     def _show_sheet(self, *, keep_cursor: bool) -> None:
         sheet = self.sheet
         self.sections.show(self.shown.sheets, self.at)
-        banner = self.query_one("#banner", StyledText)
-        lines: list[Line] = [self.shown.banner] if self.shown.banner else []
-        lines += [[(sheet.note, "")]] if sheet is not None and sheet.note else []
-        banner.set_class(not lines, "hidden")
-        banner.set_lines(lines)
+        self._show_banner()
         if sheet is not None:
             alone = not sheet.rows or (sheet.detail is None and sheet.charts is None)
             self.set_class(alone or self.has_class("-closed"), "-alone")
@@ -304,6 +301,19 @@ class View(Toned, ExplainsKeys):
             self.refresh_bindings()
             self.call_after_refresh(self._tell_detail)  # its pane may have another width
         self._show_title()
+
+    def _show_banner(self) -> None:
+        """Shows the sentences above the table, of the page and of the section, in at most a quarter of the screen."""
+        banner, most, width = self.query_one("#banner", StyledText), max(2, self.size.height // 4), self.size.width - 2
+        remarks = [*self.shown.banner, *([(self.sheet.note, "")] if self.sheet is not None and self.sheet.note else [])]
+        lines = [one for text, tone in remarks for one in paragraph(text, width, tone)]
+        self.cut_remarks = remarks if len(lines) > most else []
+        if self.cut_remarks:
+            text, tone = lines[most - 1][0]
+            text = cut(text, max(1, width - len(CUT_HINT)), right=False).rstrip(f" {ELLIPSIS}")
+            lines[most - 1 :] = [[(text + CUT_HINT, tone)]]
+        banner.set_class(not lines, "hidden")
+        banner.set_lines(lines)
 
     def _show(self, sheet: Sheet, *, keep_cursor: bool) -> None:
         def show() -> bool:
@@ -392,6 +402,7 @@ class View(Toned, ExplainsKeys):
             return
         self.body.lay()
         self.sections.show(self.shown.sheets, self.at)
+        self._show_banner()
         self._show_title()
         self._tell_detail()
         self._tell_where()
@@ -471,11 +482,11 @@ class View(Toned, ExplainsKeys):
         self._show_sheet(keep_cursor=True)
         self.call_after_refresh(self._again)
 
-    action_filter = forwarded("filters.ask")
-    action_quick = forwarded("filters.quick")
-    action_apply = forwarded("filters.apply")
-    action_search = forwarded("search.ask")
-    action_search_on = forwarded("search.go")
+    action_filter = forwarded("actions.ask_filter")
+    action_quick = forwarded("actions.quick")
+    action_apply = forwarded("actions.apply")
+    action_search = forwarded("actions.search")
+    action_search_on = forwarded("actions.search_on")
     action_export = forwarded("actions.export")
     action_copy = forwarded("actions.copy")
     action_mark = forwarded("actions.mark")

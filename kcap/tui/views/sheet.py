@@ -5,16 +5,15 @@ its number counts; sorting is stable.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Final
+from dataclasses import dataclass, field, replace
+from typing import Final
 
 from rich.cells import cell_len
 
-from kcap.output.grid import duration
 from kcap.reports.definition import Row
-from kcap.reports.text import TextColumn, clock, fitted, line, number, size, words, wrapped
+from kcap.reports.text import Target, TextColumn, fitted, line, words, wrapped
 
-Down = str | tuple[str, int] | None
+Down = Target | None
 """A filter, an exchange, or nothing."""
 Span = tuple[str, str]
 """A text and its tone, one of `TONES`."""
@@ -26,25 +25,12 @@ WIDEST: Final = 40
 """Cells of a name that are shown if there is room for all columns."""
 
 
-@dataclass(frozen=True, slots=True)
-class SheetField(TextColumn):
-    """A column of a sheet."""
-
-    key: Callable[[Row], Any] | None = None
-    """Sort key of a row; None sorts by the text."""
-    down: Callable[[Row], Down] | None = None
-    """The target of a cell; None means that of the row."""
-    counts: Callable[[Row], int | None] | None = None
-    """For a cell with a number of exchanges: the number, which its filter selects."""
-    tone: Callable[[Row], str] | None = None
-
-
 @dataclass(slots=True)
 class Sheet:
     """A table of a view."""
 
     name: str
-    fields: Sequence[SheetField]
+    fields: Sequence[TextColumn]
     rows: list[Row]
     down: Callable[[Row], Down]
     """The target of a row."""
@@ -128,10 +114,7 @@ def widths_of(sheet: Sheet, rows: Sequence[Row], room: int, *, all_columns: bool
         if all(row[at] == words(None) for row in texts):
             for row in texts:
                 row[at] = ""  # a column without any values is empty
-    heads = [
-        TextColumn(f"{column.head} ", column.text, column.right, column.rank, column.whole, column.least)
-        for column in sheet.fields
-    ]
+    heads = [replace(column, head=f"{column.head} ") for column in sheet.fields]
     if all_columns:
         longest = [max([len(head.head), *(len(row[at]) for row in texts)]) for at, head in enumerate(heads)]
         return [width if head.right or head.whole else min(width, WIDEST) for head, width in zip(heads, longest)]
@@ -167,52 +150,3 @@ def as_text(page: Page, sheet: Sheet, order: SortOrder) -> str:
 def paragraph(text: str, width: int, tone: str = "", indent: str = "") -> list[Line]:
     """A sentence on as many lines as it needs."""
     return [[(part, tone)] for part in wrapped(text, width, indent)]
-
-
-# -- columns that many sheets have ------------------------------------------------------------------------------------
-def bold(_row: Row) -> str:
-    """The tone of a row's subject."""
-    return "bold"
-
-
-def named(name: str, head: str | None = None, rank: int = 0, *, right: bool = False, **more: Any) -> SheetField:
-    """A column of unchanged values."""
-    return SheetField(
-        head or name, lambda row: words(row.get(name)), right, rank, key=lambda row: value_key(row.get(name)), **more
-    )
-
-
-def counted(name: str, head: str | None = None, rank: int = 0, *, zero: bool = True, **more: Any) -> SheetField:
-    """A number; empty for 0 unless `zero`."""
-    return SheetField(
-        head or name, lambda row: number(row.get(name) if zero else row.get(name) or None), True, rank,
-        key=lambda row: row.get(name), **more,
-    )  # fmt: skip
-
-
-def lasting(name: str, head: str, rank: int = 0, **more: Any) -> SheetField:
-    """A duration in nanoseconds."""
-    return SheetField(head, lambda row: duration(row.get(name)), True, rank, key=lambda row: row.get(name), **more)
-
-
-def clocked(name: str, head: str, rank: int = 0) -> SheetField:
-    """A time of day, which is never cut, since the rest would be useless."""
-    return SheetField(head, lambda row: clock(row[name]), right=False, rank=rank, whole=True, key=lambda row: row[name])
-
-
-def when(row: Row) -> str:
-    """Beginning and end of something: `at 08:15:30.250` if both read the same."""
-    first, last = clock(row["first_ns"]), clock(row["last_ns"])
-    return f"at {first}" if first == last else f"from {first} to {last}"
-
-
-def sized(name: str, head: str, rank: int = 0, **more: Any) -> SheetField:
-    """A size in bytes."""
-    return SheetField(head, lambda row: size(row.get(name)), True, rank, key=lambda row: row.get(name), **more)
-
-
-def value_key(value: Any) -> Any:
-    """A sort key for values of mixed types: numbers by size, before texts; lists by their text."""
-    if value is None:
-        return None
-    return (0, value, "") if isinstance(value, int | float) else (1, 0, words(value))

@@ -10,16 +10,19 @@ from typing import Final
 from kcap.columns import WITHOUT_POLLS
 from kcap.output.grid import counts, duration
 from kcap.reports import drill_down
+from kcap.reports.common_columns import bold, classes, counted, lasting, named, part, shape, sized
 from kcap.reports.definition import EDGES_NS, WAITS, Key, Row, group_name
-from kcap.reports.text import BARS, count, duration_short, instant, left_out, number, words
+from kcap.reports.text import UNLIMITED, Style, TextColumn, count, duration_short, instant, left_out, number, words
 from kcap.tui.views.grouping import keyed
-from kcap.tui.views.sheet import Bars, Line, Sheet, SheetField, bold, counted, lasting, named, paragraph, sized
+from kcap.tui.views.sheet import Bars, Line, Sheet, paragraph
 
 PARTS: Final = {
     "queue_ns": "queue", "service_ns": "broker", "rtt_ns": "network", "long_poll_ns": "long poll", "throttle_ns": "throttle",
     "muted_ns": "mute", "request_transfer_ns": "request transfer", "transfer_ns": "transfer",
 }  # fmt: skip
 """Part of a latency -> its name."""
+BLOCKS: Final = Style(UNLIMITED, color=False, unicode=True)
+"""The style of bars in a cell."""
 
 
 def apart(row: Row, end: str = "") -> dict[str, int]:
@@ -30,38 +33,17 @@ def apart(row: Row, end: str = "") -> dict[str, int]:
     return {name: value for name, value in there.items() if value > 0}
 
 
-def spark(counts: Sequence[int]) -> str:
-    """A histogram in one cell."""
-    most = max(counts, default=0)
-    return "".join(BARS[max(1, round(count / most * 8))] if count else " " for count in counts)
-
-
-def shown(rows: Sequence[Row]) -> tuple[int, int]:
-    """The classes that are not empty in all rows."""
-    there = [at for at, column in enumerate(zip(*(row["histogram"] for row in rows))) if any(column)] or [0]
-    return there[0], there[-1] + 1
-
-
-def shape(rows: Sequence[Row], rank: int) -> SheetField:
-    """The histogram of each row."""
-    low, high = shown(rows)
-    head = f"{'0' if not low else duration_short(EDGES_NS[low - 1])}…{duration_short(EDGES_NS[min(high, len(EDGES_NS)) - 1])}"
-    return SheetField(
-        head, lambda row: spark(row["histogram"][low:high]), rank=rank, whole=True, key=lambda row: row.get("max_ns")
-    )
-
-
 def histogram(row: Row, group: str, time: str = WITHOUT_POLLS) -> Bars:
     """The classes of a row, each of which leads to its exchanges. `time` is the filter's name for the counted time."""
     counts = row["histogram"]
-    low, high = shown([row])
+    found = classes(counts)
     labels, downs = [], []
-    for at in range(low, high):
+    for at in found:
         first = EDGES_NS[at - 1] if at else None
         end = EDGES_NS[at] if at < len(EDGES_NS) else None
         labels.append(f"{duration_short(first) if first else '0'} - {duration_short(end) if end else 'more'}")
         downs.append(drill_down.every(group, drill_down.ANSWERED, drill_down.within(first, end, time)))
-    values = counts[low:high]
+    values = counts[found.start : found.stop]
     return Bars("latency distribution", labels, values, [number(count) for count in values], downs)
 
 
@@ -80,18 +62,6 @@ def over_time(series: Row | None) -> list[Bars]:
     ]  # fmt: skip
 
 
-def percent(name: str, head: str, rank: int, less: Sequence[str] = ()) -> SheetField:
-    """A part of the summed latency in per cent; `less` are other sums to subtract."""
-
-    def share(row: Row) -> float:
-        value = row[name] - sum(row[other] for other in less)
-        return 100 * value / row["sum_ns"] if row["sum_ns"] > 0 and value > 0 else 0.0
-
-    return SheetField(
-        head, lambda row: "" if not share(row) else f"{share(row):.0f}%" if share(row) >= 1 else "<1%", rank=rank, key=share
-    )
-
-
 def latency(result: Row, keys: Sequence[Key], time: str = WITHOUT_POLLS) -> Sheet:
     """Percentiles by group. `time` is the filter's name for the counted time."""
     timed, series = drill_down.ANSWERED, over_time(result.get("over_time"))
@@ -99,7 +69,7 @@ def latency(result: Row, keys: Sequence[Key], time: str = WITHOUT_POLLS) -> Shee
     def group(row: Row) -> str:
         return drill_down.group(keys, row)
 
-    def at_least(name: str, head: str, rank: int = 0, time: str = time) -> SheetField:
+    def at_least(name: str, head: str, rank: int = 0, time: str = time) -> TextColumn:
         def leads(row: Row) -> str:
             return drill_down.every(group(row), timed, f"{time} >= {row[name]}" if row[name] is not None else None)
 
@@ -114,9 +84,9 @@ def latency(result: Row, keys: Sequence[Key], time: str = WITHOUT_POLLS) -> Shee
         at_least("p999_ns", "p99.9", 7), at_least("max_ns", "max", 1), lasting("sum_ns", "total", 2),
         at_least("with_polls_p99_ns", "p99 w/ polls", 3, "latency_ns"),
         at_least("with_polls_max_ns", "max w/ polls", 3, "latency_ns"),
-        percent("queue_ns_sum", "queue", 8), percent("muted_ns_sum", "mute", 8), percent("throttle_ns_sum", "throttle", 8),
-        percent("service_ns_sum", "broker", 9, less=[f"{name}_sum" for name in WAITS]),
-        percent("rtt_ns_sum", "network", 10), shape(result["rows"], 4),
+        part("queue", 8, "queue_ns_sum"), part("mute", 8, "muted_ns_sum"), part("throttle", 8, "throttle_ns_sum"),
+        part("broker", 9, "service_ns_sum", *(f"{name}_sum" for name in WAITS)), part("network", 10, "rtt_ns_sum"),
+        shape(result["rows"], BLOCKS, 4, "…", right=True),
         counted("long_polls", "long polls", 11, zero=False, counts=lambda row: row["long_polls"],
                 down=lambda row: drill_down.every(group(row), drill_down.ANSWERED, "long_poll_ns > 0")),
     ]  # fmt: skip
@@ -150,7 +120,7 @@ def digest(result: Row, keys: Sequence[Key]) -> Sheet:
         return drill_down.group(keys, row)
 
     fields = [
-        SheetField("share", lambda row: f"{100 * row['share']:.1f}%", key=lambda row: row["share"]),
+        TextColumn("share", lambda row: f"{100 * row['share']:.1f}%", key=lambda row: row["share"]),
         lasting("sum_ns", "time"),
         *keyed(keys, {"api_version": "v"}),
         counted("count", counts=lambda row: row["count"]),
@@ -163,7 +133,7 @@ def digest(result: Row, keys: Sequence[Key]) -> Sheet:
         sized("request_bytes", "request bytes", 8), sized("response_bytes", "response bytes", 9), lasting("p50_ns", "p50", 5),
         lasting("p95_ns", "p95"),
         lasting("max_ns", "max", 3, down=lambda row: drill_down.exchange(row["worst"])),
-        shape(result["rows"], 4),
+        shape(result["rows"], BLOCKS, 4, "…", right=True),
     ]  # fmt: skip
     seconds = ((totals["last_ns"] or 0) - (totals["first_ns"] or 0)) / 1e9
     p50, p95, most = (duration(totals[name]) or "-" for name in ("p50_ns", "p95_ns", "max_ns"))
@@ -183,11 +153,11 @@ def slow(result: Row) -> Sheet:
     """The slowest exchanges, each with its reason, by the latency with or without long polls."""
     fields = [
         lasting("timed_ns", "latency", tone=bold),
-        SheetField("long poll", lambda row: duration(row["long_poll_ns"] or None), rank=3, key=lambda row: row["long_poll_ns"]),
-        SheetField("api", lambda row: f"{row['api'] or '?'} v{words(row['api_version'])}", right=False, whole=True),
+        TextColumn("long poll", lambda row: duration(row["long_poll_ns"] or None), rank=3, key=lambda row: row["long_poll_ns"]),
+        TextColumn("api", lambda row: f"{row['api'] or '?'} v{words(row['api_version'])}", right=False, whole=True),
         named("client_id", "client", 1),
         named("why", least=60),
-        SheetField("time", lambda row: (row["time"] or "")[11:23], right=False, rank=3, whole=True),
+        TextColumn("time", lambda row: (row["time"] or "")[11:23], right=False, rank=3, whole=True),
         named("server_ip", "broker", 5),
         named("topics", "topics", 4),
         named("error", "error", 6),

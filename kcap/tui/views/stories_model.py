@@ -13,8 +13,9 @@ from kcap.facts.api_versions import Offer
 from kcap.facts.version_verdicts import VERDICTS
 from kcap.output.grid import ELLIPSIS, clean, duration, endpoint
 from kcap.reports import drill_down
+from kcap.reports.common_columns import bold, counted, lasting, named
 from kcap.reports.definition import Row
-from kcap.reports.text import words, wrapped
+from kcap.reports.text import TextColumn, words, wrapped
 from kcap.reports.versions.identity import Clients
 from kcap.reports.versions.pages import span
 from kcap.reports.versions.profile import ConnectionProfile
@@ -25,7 +26,7 @@ from kcap.schema.quirks import API_VERSIONS, UNSUPPORTED_VERSION
 from kcap.schema.registry import api_name
 from kcap.schema.releases import removed_in
 from kcap.tui.views.conversations_model import protocol
-from kcap.tui.views.sheet import Line, Sheet, SheetField, bold, counted, lasting, named, paragraph
+from kcap.tui.views.sheet import Line, Sheet, paragraph
 
 LEVEL_TONES: Final = {"error": "bad", "warning": "care", "note": "dim"}
 VERDICT_TONES: Final = {"ok": "good", "not_highest": "care", "unnegotiated": "care", "": "dim"}
@@ -127,7 +128,7 @@ def connections(rows: list[Row], number_of: int, story_of: Callable[[str], Row |
     fields = [
         named("client_id", "client", tone=bold), named("client_ip", "address", 5), named("server", "broker", 1),
         *([named("protocol", rank=1)] if any(row["protocol"] for row in rows) else []),
-        SheetField("ApiVersions", lambda row: row["api_versions"], right=False, tone=lambda row: row["api_versions_tone"],
+        TextColumn("ApiVersions", lambda row: row["api_versions"], right=False, tone=lambda row: row["api_versions_tone"],
               down=lambda row: drill_down.every(group(row), "api == ApiVersions") if row["count"] else None),
         named("verdict", "worst verdict", tone=lambda row: VERDICT_TONES.get(row["verdict"], "bad"),
               down=lambda row: drill_down.every(group(row), drill_down.equals("version_verdict", row["verdict"]))

@@ -7,18 +7,19 @@ decided by the reports.
 from collections.abc import Sequence
 
 from kcap.reports import drill_down
+from kcap.reports.common_columns import bold, counted, lasting, named
 from kcap.reports.definition import Key, Row
-from kcap.reports.text import left_out, milliseconds, words
+from kcap.reports.text import TextColumn, left_out, milliseconds, words
 from kcap.reports.throttle import compliance_text, complied
 from kcap.tui.views.grouping import keyed, over_time
-from kcap.tui.views.sheet import Bars, Line, Sheet, SheetField, bold, counted, lasting, named, paragraph
+from kcap.tui.views.sheet import Bars, Line, Sheet, paragraph
 
 HAS_TIME = "throttle_time_ms"
 
 
-def milli(name: str, head: str, rank: int = 0, tone: str = "") -> SheetField:
+def milli(name: str, head: str, rank: int = 0, tone: str = "") -> TextColumn:
     """Milliseconds of Kafka."""
-    return SheetField(head, lambda row: milliseconds(row.get(name)) if row.get(name) else "", rank=rank,
+    return TextColumn(head, lambda row: milliseconds(row.get(name)) if row.get(name) else "", rank=rank,
                  key=lambda row: row.get(name), tone=lambda _row: tone)  # fmt: skip
 
 
@@ -43,9 +44,9 @@ def groups(result: Row, keys: Sequence[Key]) -> Sheet:
         counted("responses", "of", 6, down=lambda row: drill_down.every(drill_down.group(keys, row), HAS_TIME),
                 counts=lambda row: row["responses"]),
         milli("throttle_ms_sum", "time", 2), milli("throttle_ms_max", "longest", 4),
-        SheetField("complied", verdict, right=False, whole=True, tone=lambda row: TONES[row["obeys"]],
+        TextColumn("complied", verdict, right=False, whole=True, tone=lambda row: TONES[row["obeys"]],
               key=lambda row: row["complied"] / row["muting"] if row["muting"] else None),
-        SheetField("obeys", lambda row: words(row["obeys"]), rank=1, right=False, whole=True,
+        TextColumn("obeys", lambda row: words(row["obeys"]), rank=1, right=False, whole=True,
               tone=lambda row: TONES[row["obeys"]]),
         counted("violations", "sent while muted", 2, zero=False, tone=lambda row: TONES[row["obeys"]]),
         milli("earliest_ms", "early by", 3), counted("elsewhere", "other connections", 8, zero=False),
@@ -99,11 +100,11 @@ def each(result: Row) -> Sheet:
         return "broker delayed" if row["complied"] is None else "yes" if row["complied"] else "no"
 
     fields = [
-        SheetField("time", lambda row: (row["time"] or "")[11:23], right=False, whole=True, key=lambda row: row["at_ns"]),
+        TextColumn("time", lambda row: (row["time"] or "")[11:23], right=False, whole=True, key=lambda row: row["at_ns"]),
         named("client_id", "client", tone=bold), named("client_ip", "address", 4),
-        SheetField("api", lambda row: f"{row['api'] or '?'} v{words(row['api_version'])}", right=False),
+        TextColumn("api", lambda row: f"{row['api'] or '?'} v{words(row['api_version'])}", right=False),
         named("server_ip", "broker", 5), milli("throttle_time_ms", "throttle"),
-        SheetField("complied", outcome, right=False, whole=True,
+        TextColumn("complied", outcome, right=False, whole=True,
               tone=lambda row: {None: "dim", True: "good", False: "bad"}[row["complied"]]),
         counted("violations", "sent while muted", 2, zero=False, tone=lambda _row: "bad"),
         milli("earliest_ms", "early by", 1, "bad"), counted("elsewhere", "other connections", 6, zero=False),

@@ -13,10 +13,11 @@ import pyarrow.compute as pc
 from kcap import limits
 from kcap.output.grid import endpoint
 from kcap.reports import drill_down
+from kcap.reports.common_columns import bold, counted, lasting, named
 from kcap.reports.definition import Row
-from kcap.reports.text import count, words
+from kcap.reports.text import TextColumn, count, words
 from kcap.tui.views.conversations_model import ENDS, REASON_LEAST, alerts, detail, whole
-from kcap.tui.views.sheet import Sheet, SheetField, bold, counted, lasting, named
+from kcap.tui.views.sheet import Sheet
 
 FACTS: Final = (
     "connection", *ENDS, "ended", "tls_version", "tls_cipher", "tls_sni", "tls_alpn", "tls_resumed", "tls_handshake_ns",
@@ -46,18 +47,18 @@ def tls(connections: pa.Table, spoke: "pa.ChunkedArray[Any] | None") -> Sheet | 
     def group(row: Row) -> str:
         return drill_down.equals("connection", row["connection"]) if row["exchanges"] else ""
 
-    def text(name: str, head: str, rank: int, **more: Any) -> SheetField:
-        return SheetField(head, lambda row: words(row[name]) if row[name] else "", right=False, rank=rank, **more)
+    def text(name: str, head: str, rank: int, **more: Any) -> TextColumn:
+        return TextColumn(head, lambda row: words(row[name]) if row[name] else "", right=False, rank=rank, **more)
 
     fields = [
-        SheetField("client", lambda row: endpoint(row["client_ip"], row["client_port"]), right=False, tone=bold),
-        SheetField("broker", lambda row: endpoint(row["server_ip"], row["server_port"]), right=False, rank=1),
-        SheetField("alerts", alerts, right=False, rank=2, least=REASON_LEAST, tone=lambda _row: "bad"),
+        TextColumn("client", lambda row: endpoint(row["client_ip"], row["client_port"]), right=False, tone=bold),
+        TextColumn("broker", lambda row: endpoint(row["server_ip"], row["server_port"]), right=False, rank=1),
+        TextColumn("alerts", alerts, right=False, rank=2, least=REASON_LEAST, tone=lambda _row: "bad"),
         text("tls_version", "version", 3, whole=True), lasting("tls_handshake_ns", "handshake", 4),
         counted("exchanges", rank=5, counts=lambda row: row["exchanges"] if spoke is None else None),
         named("ended", rank=6, whole=True, tone=lambda row: "care" if row["ended"] == "rst" else ""),
         text("tls_sni", "server name", 7), text("tls_cipher", "cipher suite", 8), text("tls_alpn", "ALPN", 9),
-        SheetField("resumed", lambda row: "yes" if row["tls_resumed"] else "", right=False, rank=10),
+        TextColumn("resumed", lambda row: "yes" if row["tls_resumed"] else "", right=False, rank=10),
         text("client_id", "client id", 11), text("tls_server_subject", "broker's certificate", 12),
         text("tls_client_subject", "client's certificate", 13),
     ]  # fmt: skip

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from kcap.reports import drill_down
+from kcap.reports.common_columns import bold, counted, named, sized
 from kcap.reports.definition import Key, Row, group_name
-from kcap.reports.text import count, left_out, number, size, words
+from kcap.reports.text import TextColumn, count, left_out, number, size, words
 from kcap.tui.views.grouping import keyed, over_time
-from kcap.tui.views.sheet import Bars, Line, Sheet, SheetField, bold, counted, named, paragraph, sized
+from kcap.tui.views.sheet import Bars, Line, Sheet, paragraph
 
 PRODUCE: Final = "api == Produce"
 FETCH: Final = "(api == Fetch || api == ShareFetch)"
@@ -44,7 +45,7 @@ def topics(result: Row, keys: Sequence[Key]) -> Sheet:
         named("produce_clients", "writers", 4, down=writes), named("consumers", "readers", 5, down=reads),
         named("groups", rank=6), counted("errors", rank=3, zero=False, tone=lambda _row: "bad",
                                          down=lambda row: drill_down.every("error_count > 0", group(row))),
-        SheetField("records/batch", lambda row: number(row["records_per_batch_in"]), rank=8, key=lambda row:
+        TextColumn("records/batch", lambda row: number(row["records_per_batch_in"]), rank=8, key=lambda row:
               row["records_per_batch_in"]),
         sized("bytes_per_batch_in", "batch", 9), named("codecs", "codec", 7), named("magics", "format", 10),
         named("timestamp_types", "times", 11),
@@ -142,13 +143,13 @@ def clients(result: Row, keys: Sequence[Key]) -> Sheet:
     def group(row: Row) -> str:
         return drill_down.group(keys, row)
 
-    def some(name: str, head: str, rank: int, leads: str, tone: str = "") -> SheetField:
+    def some(name: str, head: str, rank: int, leads: str, tone: str = "") -> TextColumn:
         return counted(name, head, rank, zero=False, tone=lambda _row: tone, counts=lambda row: row[name],
                        down=lambda row: drill_down.every(group(row), leads))  # fmt: skip
 
     fields = [
         *keyed(keys),
-        SheetField("software", lambda row: " ".join(words(row[name]) for name in ("software_name", "software_version")
+        TextColumn("software", lambda row: " ".join(words(row[name]) for name in ("software_name", "software_version")
                                                if row[name] is not None), right=False, rank=4),
         counted("connections", "conns", 7),
         counted("requests", counts=lambda row: row["requests"],

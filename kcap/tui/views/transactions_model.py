@@ -7,9 +7,10 @@ during its time.
 from typing import Final
 
 from kcap.reports import drill_down
+from kcap.reports.common_columns import bold, clocked, counted, lasting, named, sized
 from kcap.reports.definition import Row
-from kcap.reports.text import number, words
-from kcap.tui.views.sheet import Line, Sheet, SheetField, bold, clocked, counted, lasting, named, paragraph, sized
+from kcap.reports.text import TextColumn, number, words
+from kcap.tui.views.sheet import Line, Sheet, paragraph
 from kcap.tui.views.spans import Span, timeline
 
 TONES: Final = {
@@ -55,9 +56,9 @@ def transactions(rows: list[Row]) -> Sheet:
     fields = [
         clocked("begin_ns", "begin"),
         named("transactional_id", "transactional id", tone=bold), named("client_id", "client", 2),
-        SheetField("outcome", outcome, right=False, whole=True, tone=lambda row: TONES.get(row["outcome"], "")),
+        TextColumn("outcome", outcome, right=False, whole=True, tone=lambda row: TONES.get(row["outcome"], "")),
         lasting("duration_ns", "took"), counted("records"), sized("bytes", "bytes", 4),
-        SheetField("partitions", lambda row: number(len(row["partitions"])), rank=1, key=lambda row: len(row["partitions"])),
+        TextColumn("partitions", lambda row: number(len(row["partitions"])), rank=1, key=lambda row: len(row["partitions"])),
         named("producer_id", "producer id", 5, right=True), named("producer_epoch", "epoch", 3, right=True),
         named("group_id", "group", 6), named("coordinator", rank=7),
     ]  # fmt: skip
@@ -103,8 +104,8 @@ def fences(rows: list[Row]) -> Sheet:
     fields = [
         clocked("time_ns", "time"),
         named("transactional_id", "transactional id", tone=bold), named("client_id", "client", 1), named("api"),
-        SheetField("error", lambda row: words(row["error"]), right=False, whole=True,
+        TextColumn("error", lambda row: words(row["error"]), right=False, whole=True,
                    tone=lambda row: "" if row["ended_again"] else "bad"),
-        SheetField("ended before", lambda row: "yes" if row["ended_again"] else "", right=False, rank=2),
+        TextColumn("ended before", lambda row: "yes" if row["ended_again"] else "", right=False, rank=2),
     ]  # fmt: skip
     return Sheet("fences", fields, rows, around, "no producers were fenced")

@@ -10,8 +10,9 @@ from typing import Final
 
 from kcap.output.grid import clean, endpoint
 from kcap.reports import drill_down
+from kcap.reports.common_columns import bold, clocked, counted, named, when
 from kcap.reports.definition import Row
-from kcap.reports.text import count, number, words
+from kcap.reports.text import TextColumn, count, number, words
 from kcap.reports.versions.digest import address_text
 from kcap.reports.versions.leads import at_broker, client_of, connections_in, of_version, versioned
 from kcap.reports.versions.pages import (
@@ -29,7 +30,7 @@ from kcap.reports.versions.pages import (
 )
 from kcap.reports.versions.readiness import NO, YES
 from kcap.tui.versions_source import VersionsPage
-from kcap.tui.views.sheet import Down, Line, Sheet, SheetField, bold, clocked, counted, named, when
+from kcap.tui.views.sheet import Down, Line, Sheet
 from kcap.tui.views.stories_model import LEVEL_TONES, apis, connections, para
 
 WORKS_TONES: Final = {NO: "bad", YES: "good"}
@@ -44,19 +45,19 @@ def clients(made: Row) -> Sheet:
     rows = [row for row in made["clients"] if not row["is_broker"]]
     brokers = len(made["clients"]) - len(rows)
     fields = [
-        SheetField(f"with {target}", lambda row: VERDICT_WORDS[row["works_with_target"]], right=False, whole=True,
+        TextColumn(f"with {target}", lambda row: VERDICT_WORDS[row["works_with_target"]], right=False, whole=True,
               tone=lambda row: WORKS_TONES.get(row["works_with_target"], "care")),
-        named("client_id", "client", tone=bold), SheetField("address", address_text, right=False, rank=3),
-        named("principal", rank=6), SheetField("software", lambda row: clean(software(row)), right=False, rank=1,
+        named("client_id", "client", tone=bold), TextColumn("address", address_text, right=False, rank=3),
+        named("principal", rank=6), TextColumn("software", lambda row: clean(software(row)), right=False, rank=1,
               least=SOFTWARE_LEAST),
-        SheetField("removed in", removed, right=False, rank=2, tone=lambda _row: "bad",
+        TextColumn("removed in", removed, right=False, rank=2, tone=lambda _row: "bad",
               down=lambda row: drill_down.every(client_of(row), "removed_in") if removed(row) else client_of(row)),
         counted("connections", "conns", 6), counted("count", "requests", 4, counts=lambda row: row["count"],
                                                  down=versioned),
-        SheetField("verdicts", verdicts, right=False, rank=5, tone=lambda row: "good" if verdicts(row) == "ok" else "care",
+        TextColumn("verdicts", verdicts, right=False, rank=5, tone=lambda row: "good" if verdicts(row) == "ok" else "care",
               down=lambda row: drill_down.every(client_of(row), OTHER_VERDICTS)
               if verdicts(row) not in ("ok", "-") else client_of(row)),
-        SheetField("APIs (! = removed)", worst_apis, right=False, rank=7),
+        TextColumn("APIs (! = removed)", worst_apis, right=False, rank=7),
         clocked("first_ns", "first", 9),
         clocked("last_ns", "last", 8),
     ]  # fmt: skip
@@ -94,12 +95,12 @@ def against(made: Row) -> Sheet:
         return out + para(f"{when(row)}, first in {row['example']}", width, "dim")
 
     fields = [
-        SheetField("what", lambda row: WHAT[row["what"]], right=False,
+        TextColumn("what", lambda row: WHAT[row["what"]], right=False,
               tone=lambda row: "care" if row["what"] == "deprecated" else "bad"),
-        named("client_id", "client", tone=bold), SheetField("address", address_text, right=False, rank=3),
-        SheetField("API", lambda row: f"{row['api']} v{row['version']}", right=False),
+        named("client_id", "client", tone=bold), TextColumn("address", address_text, right=False, rank=3),
+        TextColumn("API", lambda row: f"{row['api']} v{row['version']}", right=False),
         counted("count", "requests", counts=lambda row: row["count"]),
-        SheetField("the client", changes, right=False, rank=1,
+        TextColumn("the client", changes, right=False, rank=1,
               tone=lambda row: {True: "good", False: "bad", None: "care"}[row["would_change"]]),
         named("software", rank=2), named("why", rank=4),
         named("example", rank=5, down=lambda row: drill_down.exchange(row["example"])),
@@ -133,7 +134,7 @@ def diagnoses(made: Row, spoke: Container[str]) -> Sheet:
 
     fields = [
         named("level", tone=lambda row: LEVEL_TONES.get(row["level"], "")), named("kind", "diagnosis", tone=bold),
-        SheetField("finding", lambda row: clean(row["sentence"]), right=False, least=FINDING_LEAST),
+        TextColumn("finding", lambda row: clean(row["sentence"]), right=False, least=FINDING_LEAST),
         counted("count", "conns", 1), named("example", rank=3,
             down=lambda row: drill_down.exchange(row["example"]) or group(row)),
     ]  # fmt: skip
@@ -150,11 +151,11 @@ def brokers(made: Row) -> Sheet:
     known = [row for row in rows if row["answers"] and row["release_min"]]
     mixed = len({row["release_min"] for row in known if row["role"] == "broker"}) > 1
     fields = [
-        SheetField("broker", lambda row: endpoint(row["server_ip"], row["server_port"]), right=False, tone=bold),
+        TextColumn("broker", lambda row: endpoint(row["server_ip"], row["server_port"]), right=False, tone=bold),
         named("broker_id", "node", right=True), named("role", rank=2), named("mode", rank=3),
-        SheetField("release", releases, right=False, tone=lambda row: "care" if row["vendor_suspected"] else "good"),
-        SheetField("APIs", lambda row: number(len(row["apis"])), rank=4, key=lambda row: len(row["apis"])),
-        SheetField("features", features, right=False, rank=5), named("why", "evidence", 1), named("cluster_id", "cluster", 6),
+        TextColumn("release", releases, right=False, tone=lambda row: "care" if row["vendor_suspected"] else "good"),
+        TextColumn("APIs", lambda row: number(len(row["apis"])), rank=4, key=lambda row: len(row["apis"])),
+        TextColumn("features", features, right=False, rank=5), named("why", "evidence", 1), named("cluster_id", "cluster", 6),
     ]  # fmt: skip
     note = "brokers of different releases: a rolling upgrade, or several clusters" if mixed else ""
     return Sheet("brokers", fields, rows, at_broker, "no ApiVersions response in this capture", note=note, detail=broker_detail)
@@ -184,14 +185,14 @@ def offers(made: Row) -> Sheet:
         for row in texts
     ]
 
-    def column(at: int, broker: Row) -> SheetField:
+    def column(at: int, broker: Row) -> TextColumn:
         def leads(row: Row) -> str:
             return drill_down.every(drill_down.equals("api", row["api"]), at_broker(broker))
 
-        return SheetField(heads[at + 1], lambda row: row["ranges"][at], right=False, rank=at, down=leads,
+        return TextColumn(heads[at + 1], lambda row: row["ranges"][at], right=False, rank=at, down=leads,
                      tone=lambda row: "" if row["same"] else "care", whole=True)  # fmt: skip
 
-    fields: list[SheetField] = [named("api", "API", tone=bold, least=API_LEAST)]
+    fields: list[TextColumn] = [named("api", "API", tone=bold, least=API_LEAST)]
     fields += [column(at, broker) for at, broker in enumerate(named_ranges)]
     differ = sum(not row["same"] for row in rows)
     note = f"{count(differ, 'API')} {'differs' if differ == 1 else 'differ'} between nodes of one role" if differ else ""

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
+from kcap.reports.text import TextColumn
 from kcap.tui.help import columns_of, help_of
 from kcap.tui.views import VIEWS, load
 from kcap.tui.views.column_help import OF_PLACES, PATTERNS, WORDS, explained, meaning
-from kcap.tui.views.sheet import Sheet, SheetField
+from kcap.tui.views.sheet import Sheet
 from tests.tui.driving import LARGE, opened, press, screen
 
 JAVA = "java-transactions.pcap"
@@ -58,7 +59,7 @@ def test_what_rows_are_grouped_by_is_explained() -> None:
 
 
 def test_a_head_is_explained_once_and_in_few_words() -> None:
-    fields = [SheetField(head, lambda _row: "", right=True) for head in ("bytes ", "p99", "bytes ", "127.0.0.1:9092")]
+    fields = [TextColumn(head, lambda _row: "", right=True) for head in ("bytes ", "p99", "bytes ", "127.0.0.1:9092")]
     found = list(explained("topics", Sheet("topics", fields, [], lambda _row: None, "")))
     assert found == [("bytes", "their bytes"), ("p99", "percentile of the latency, without the time of long polls")]
     assert meaning("topics", "batch") != meaning("records", "batch")

@@ -3,14 +3,17 @@
 import asyncio
 import re
 from itertools import product
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from kcap.reports.common_columns import counted, named
 from kcap.reports.definition import Row
+from kcap.reports.text import TextColumn
+from kcap.tui.help import columns_of
 from kcap.tui.views import VIEWS, load
 from kcap.tui.views.screen import View
-from kcap.tui.views.sheet import Bars, Page, Sheet, SheetField, counted, named
+from kcap.tui.views.sheet import Bars, Page, Sheet
 from tests.tui.views.stub import EmptyBook, StubApp, StubBook, drive, lines, screen, settle, with_records
 
 NAME = "quota-3.9.pcap"
@@ -163,6 +166,32 @@ def test_enter_follows_cells_rows_and_bars() -> None:
     assert [toast.message for toast in seen.app._notifications] == ["no exchanges belong to this cell"]
 
 
+def test_sentences_above_a_table_leave_it_room() -> None:
+    """On a low terminal the help has the end of long ones."""
+
+    class Noted(made(3)):  # type: ignore[misc]
+        def page(self, book: Any) -> Page:
+            page: Page = super().page(book)
+            page.sheets[0].note = " ".join(f"word{at}" for at in range(40))
+            return page
+
+    book = StubBook(NAME)
+    low, high = (drive(book, Noted, size=size) for size in ((60, 16), (80, 50)))
+    above = [line.rstrip() for line in low.lines if "word" in line or "banner" in line]
+    assert len(above) == 4
+    assert above[-1].endswith("… F1")
+    assert not any("… F1" in line for line in high.lines)
+    assert any("word39" in line for line in high.lines)
+
+    async def helped() -> str:
+        app = StubApp(book, Noted)
+        async with app.run_test(size=(60, 16)) as pilot:
+            await settle(pilot)
+            return columns_of(cast(View, app.screen)).plain
+
+    assert asyncio.run(helped()).count("word") == 40
+
+
 def test_the_line_below_says_where_enter_leads() -> None:
     book = StubBook(NAME)
     assert any("⏎ the exchange C1.1" in line for line in drive(book, made(3)).lines)
@@ -234,7 +263,7 @@ def test_a_fault_of_a_sheet_costs_no_session(where: str) -> None:
         rows = made(3).rows
 
         def page(self, book: Any) -> Page:
-            field = SheetField("name", fault if where == "text" else lambda row: f"r{row['n']}",
+            field = TextColumn("name", fault if where == "text" else lambda row: f"r{row['n']}",
                           down=fault if where == "down" else None, tone=fault if where == "tone" else None)  # fmt: skip
             sheet = Sheet("own", [field, counted("n")], list(self.rows), lambda _row: "api == Fetch", "empty",
                           detail=fault if where == "detail" else None, charts=fault if where == "charts" else None)  # fmt: skip

@@ -82,10 +82,3 @@ def test_each_part_of_the_time_is_counted_once() -> None:
     }  # fmt: skip
     sums = {f"{name}_sum": value for name, value in row.items() if name != "exchange"}
     assert model.apart(sums, "_sum") == model.apart(row)
-
-
-def test_histograms_in_a_cell() -> None:
-    assert model.spark([0, 1, 8, 4]) == " ▁█▄"
-    assert model.spark([]) == ""
-    assert model.shown([{"histogram": [0, 0, 1, 0]}, {"histogram": [0, 0, 0, 2]}]) == (2, 4)
-    assert model.shown([]) == (0, 1)

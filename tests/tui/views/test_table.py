@@ -8,9 +8,10 @@ import pytest
 from textual import on
 from textual.app import App, ComposeResult
 
+from kcap.reports.common_columns import counted, named
 from kcap.reports.definition import Row
 from kcap.tui.views import VIEWS
-from kcap.tui.views.sheet import Sheet, SortOrder, counted, named
+from kcap.tui.views.sheet import Sheet, SortOrder
 from kcap.tui.views.table import SheetTable
 from tests.tui.driving import opened
 from tests.tui.driving import settle as settled

@@ -1,4 +1,4 @@
-"""What a view does with the row under the cursor."""
+"""What a view does with its filter, its search and the row under the cursor."""
 
 import asyncio
 from pathlib import Path
@@ -7,8 +7,12 @@ from typing import Any
 import pytest
 
 import kcap
-from tests.tui.driving import PCAPS, notified, opened, press
+from kcap.reports.text import TextColumn
+from kcap.tui.views.screen import View
+from kcap.tui.views.view_actions import OpenView, next_cell
+from tests.tui.driving import PCAPS, notified, opened, press, screen
 from tests.tui.views.stub import EmptyBook, StubApp, StubBook, drive, settle
+from tests.tui.views.test_home import names_of
 
 NAME = "quota-3.9.pcap"
 
@@ -140,3 +144,79 @@ def test_the_messages_of_a_rows_connection_are_shown() -> None:
             assert type(app.screen).__name__ == "FollowedStream"
 
     asyncio.run(run())
+
+
+def test_a_filter_that_is_set_in_a_view_holds_there_and_in_the_list() -> None:
+    async def run() -> None:
+        async with opened("java-transactions.pcap") as pilot:
+            app: Any = pilot.app
+            await press(pilot, "C")
+            view = app.screen
+            await press(pilot, "slash", *"api == Produce", "enter")
+            assert app.screen is view, "the view stays"
+            assert app.book.filter_text == "api == Produce"
+            assert "filter api == Produce" in screen(app).splitlines()[0]
+            await press(pilot, "f", "x")
+            assert (app.screen, app.book.filter_text) == (view, "")
+            await press(pilot, "a")
+            kept = app.book.filter_text
+            assert kept
+            assert app.screen is view
+            await press(pilot, "f", "x", "exclamation_mark")
+            assert app.book.filter_text == f"!({kept})"
+            await press(pilot, "f", "x", "slash", *"api ==", "enter")
+            assert app.book.filter_text == ""
+            assert notified(app), "a filter that cannot be read says so"
+            await press(pilot, "slash", *"api == Fetch", "enter", "escape")
+            assert app.browser.bar.line.value == "api == Fetch"
+
+    asyncio.run(run())
+
+
+def test_a_cell_without_exchanges_says_so() -> None:
+    async def run() -> None:
+        async with opened("java-transactions.pcap") as pilot:
+            await press(pilot, "H", "a")
+            assert pilot.app.book.filter_text == ""
+            assert "no filter belongs to this cell" in notified(pilot.app)
+
+    asyncio.run(run())
+
+
+pytestmark = pytest.mark.usefixtures("fresh_settings")
+COLUMNS = [TextColumn("a", lambda row: row["a"]), TextColumn("b", lambda row: row["b"])]
+ROWS = [{"a": "Fetch", "b": "x"}, {"a": "Produce", "b": "fetch"}, {"a": "y", "b": "z"}]
+
+
+def test_the_next_cell_wraps_around() -> None:
+    assert next_cell(ROWS, COLUMNS, "FETCH", (0, 0), 1) == (1, 1)
+    assert next_cell(ROWS, COLUMNS, "fetch", (1, 1), 1) == (0, 0)
+    assert next_cell(ROWS, COLUMNS, "fetch", (2, 1), -1) == (1, 1)
+    assert next_cell(ROWS, COLUMNS, "Produce", (1, 0), 1) == (1, 0), "the cell itself comes last"
+
+
+def test_what_no_cell_has_is_not_found() -> None:
+    assert next_cell(ROWS, COLUMNS, "nothing", (0, 0), 1) is None
+    assert next_cell([], COLUMNS, "x", (0, 0), 1) is None
+
+
+def test_keys_search_in_a_view_as_in_the_list() -> None:
+    async def run() -> None:
+        async with opened("java-transactions.pcap", size=(120, 30)) as pilot:
+            app: Any = pilot.app
+            await press(pilot, "S")
+            await app.workers.wait_for_complete()
+            await press(pilot, "ctrl+f", *"metadata", "enter")
+            first = app.screen.table.current
+            assert "Metadata" in str(first)
+            await press(pilot, "ctrl+f", *"no such thing", "enter")
+            assert "was not found" in notified(app)
+            assert app.screen.table.current is first
+
+    asyncio.run(run())
+
+
+def test_a_view_has_what_its_parts_need() -> None:
+    of_an_instance = {"table", "shown"}
+    assert of_an_instance < names_of(OpenView)
+    assert {name for name in names_of(OpenView) - of_an_instance if not hasattr(View, name)} == set()
