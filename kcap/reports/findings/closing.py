@@ -24,11 +24,16 @@ from kcap.reports.findings.observed import (
     server_of,
 )
 from kcap.reports.findings.outages import not_accepted
-from kcap.reports.findings.served import waits_for_records
+from kcap.reports.findings.served import refused_one_way, waits_for_records
 from kcap.reports.recorded import functions
 from kcap.reports.text import NO_PROXY_HEADER, size
 from kcap.reports.text import count as counted
 
+ONE_WAY = (
+    "Set acks to 1: the responses then have the error. With 0, a broker has no response to refuse a request, and its log says "
+    "why it closed the connection (Closing connection due to error during produce request). These records are lost."
+)
+"""The next step where connections end at Produce requests that have no response."""
 SECOND_NS = 1_000_000_000
 HANDSHAKE_PACKETS = 6
 """Packets of a server up to the end of a TLS handshake, few of which are more than acknowledgements."""
@@ -43,7 +48,7 @@ NEAR_CLIENT = (
     "closed-at-request", "high", 0.75,
     needs="requests responses",
     looks_at="connections of a client that a broker closes at requests of the same API, hardly any of which it answers, while "
-    "it answers other requests",
+    "it answers other requests, or soon after Produce requests with acks=0",
     advice="Look in the broker's log at these times for the request that it does not accept, such as one larger than "
     "socket.request.max.bytes (InvalidReceiveException) or one that it cannot read.",
     instead="a proxy between client and broker that closes the connection; a broker that fails at this request",
@@ -53,8 +58,12 @@ def closed_at_request(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Requests at which a broker closes the connection each time.
 
     The broker closed at the first request of a connection that has no response; requests behind it do not count. Nor does a
-    Fetch that waits for records: nothing was wrong with it until its connection was closed.
+    Fetch that waits for records: nothing was wrong with it until its connection was closed. A Produce request with acks=0 has
+    no response: a broker that refuses one closes its connection at once. More than the share `answered` of a client's requests
+    must end so.
     """
+    if seen.calls_of(api="Produce", outcome="one_way"):
+        yield from closed_at_one_way(seen, limit)
     if not any(call["reason"] in ("fin", "rst") and call["api"] not in OPENING for call in seen.calls):
         return
     table = seen.exchanges
@@ -92,6 +101,30 @@ def closed_at_request(seen: Observed, limit: Mapping[str, float]) -> Found:
             where(f"api == {row['api']}", "outcome == unanswered", picked(row), client_id=row["client_id"], **place),
             row["first_ns"], row["last_ns"], 0,
             {"closed": row["n"], "smallest_bytes": row["least"], "answered_bytes": largest},
+        )  # fmt: skip
+
+
+def closed_at_one_way(seen: Observed, limit: Mapping[str, float]) -> Found:
+    """Clients whose connections a broker closes soon after Produce requests with acks=0."""
+    keys = ("client_id", "server_ip", "server_port")
+    dead = seen.once(refused_one_way)
+    topics = dead.select("connection", "exchange").inner_join(seen.parts, ["connection", "exchange"])
+    topics = topics.filter(topics.topic.notnull())
+    groups = in_groups(dead, keys).left_join(topics.group_by(*keys).aggregate(topics=topics.topic.collect(distinct=True)), keys)
+    for row in seen.run(groups.filter(groups.n >= int(limit["connections"]))):
+        place = {"server_ip": row["server_ip"], "server_port": row["server_port"]}
+        mine = seen.calls_of(**place, client_id=row["client_id"], outcome="one_way")
+        lasting = row["last_ns"] - row["first_ns"] >= limit["seconds"] * 1e9
+        often = row["n"] > limit["answered"] * sum(call["n"] for call in mine)
+        if not lasting or not often or not lives(answering(seen, *place.values()), row):
+            continue
+        topics_of, server = sorted(row["topics"] or ()), server_of(row)
+        yield Finding(
+            f"{server} closed {counted(row['n'], 'connection')} of {called(row['client_id'])} right after a Produce request "
+            f"with acks=0{f' for topic {named(topics_of)}' if topics_of else ''}, as a broker does that refuses one",
+            {"client_id": row["client_id"], "server": server}, row["n"],
+            where("api == Produce", "outcome == one_way", client_id=row["client_id"], **place), row["first_ns"], row["last_ns"],
+            0, {"closed": row["n"]}, advice=ONE_WAY,
         )  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from kcap.reports.definition import group_of
 from kcap.reports.findings.observed import Observed, Row, cut_short
+from kcap.reports.recorded import functions
 
 SERVED = (
     "Produce", "Fetch", "ListOffsets", "Metadata", "OffsetCommit", "OffsetFetch", "Heartbeat", "FindCoordinator", "EndTxn",
@@ -28,7 +29,7 @@ CALL = ("server_ip", "server_port", "api", "to_all")
 other brokers apart from those that do not."""
 
 WAITED_NS = 1_000_000_000
-"""A broker that refuses a Fetch closes the connection sooner than that."""
+"""A broker that refuses a request closes the connection sooner than that."""
 
 
 def late_responses(seen: Observed) -> bool:
@@ -70,6 +71,18 @@ def waits_for_records(table: Any) -> Any:
     wait_ns = table.max_wait_ms.fill_null(0).cast("int64") * 1_000_000
     waits = (table.api == "Fetch") & cut_short(table) & (table.age_ns >= WAITED_NS) & (table.age_ns < wait_ns)
     return waits.fill_null(False)
+
+
+def refused_one_way(seen: Observed) -> Any:
+    """Of `exchanges`: the last Produce request with acks=0 before a broker closed its connection, no later than `WAITED_NS`
+    behind it. A broker that refuses one has no response to say so, and closes the connection (KafkaApis).
+    """
+    ends = seen.connections.filter(seen.connections.closed_by == "server").select("connection", "closed_ns")
+    rows = seen.exchanges.filter(seen.exchanges.api == "Produce", seen.exchanges.outcome == "one_way")
+    rows = rows.filter(rows.client_id.notnull()).inner_join(ends, "connection")
+    rows = rows.filter(rows.request_last_ns <= rows.closed_ns)
+    rows = rows.mutate(later=functions(rows).row_number().over(group_by="connection", order_by=rows.exchange.desc()))
+    return rows.filter(rows.later == 0, rows.closed_ns - rows.request_last_ns <= WAITED_NS)
 
 
 def often_late(row: Row, limit: Mapping[str, float]) -> bool:

@@ -30,6 +30,7 @@ from kcap.reports.findings.served import (
     call_of,
     late_beside,
     often_late,
+    refused_one_way,
     served,
 )
 from kcap.reports.text import count as counted
@@ -433,6 +434,9 @@ def connection_churn(seen: Observed, limit: Mapping[str, float]) -> Found:
     for call in seen.calls:
         error, closed = call["error"] or "", call["reason"] in ("fin", "rst") and call["api"] not in WAITING
         failed[call["client_id"]] += call["n"] * (closed or "SASL" in error or "AUTHENTICATION" in error)
+    if any(call["outcome"] == "one_way" for call in seen.calls):
+        for row in seen.run(in_groups(seen.once(refused_one_way), ("client_id",))):
+            failed[row["client_id"]] += row["n"]
     worked, opened, accused = seen.calls_by("client_id", WORK), Counter[str](), set[str]()
     many: list[tuple[int, str, list[Row]]] = []
     for (client, _), links in by.items():
