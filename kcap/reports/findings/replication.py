@@ -38,7 +38,7 @@ FOLLOWER: Final = re.compile(r"broker-(\d+)-fetcher-\d+")
 NEAR_NS: Final = 5_000_000
 """A leader responds within this time of the Fetch that it waited for."""
 PART: Final = 0.2
-"""Of a leader's late writes, the part from which on a follower is one of those that they wait for."""
+"""Of the time of a leader's late writes, the part from which on a follower is one of those that they wait for."""
 
 
 def waits_for_replicas(seen: Observed, chosen: Any, late: Any) -> dict[Place, bool | None]:
@@ -100,6 +100,8 @@ class Follower(NamedTuple):
     broker_id: int
     writes: int
     """Late writes whose response came with its Fetch."""
+    waited_ns: int
+    """The time that these took."""
     took_ns: int
     """Median time from records that were sent to it until its next Fetch, of those that took long."""
 
@@ -109,7 +111,8 @@ def acknowledging(seen: Observed, writes: Any, least: int) -> dict[Place, list[F
     writes whose response the leader sent when such a Fetch arrived.
 
     The tap may be anywhere between them: a round trip from the tap to the leader lies between a response that passes the tap
-    and the Fetch that follows it, and half of one between the tap and the leader.
+    and the Fetch that follows it, and half of one between the tap and the leader. Brokers often have a listener of their own
+    for followers (inter.broker.listener.name): it is that of the only port at its address that clients use.
     """
     table = seen.every
     polls = table.filter(table.api == "Fetch", of_brokers(table, (), FETCHERS[1]), table.outcome == "answered")
@@ -120,26 +123,45 @@ def acknowledging(seen: Observed, writes: Any, least: int) -> dict[Place, list[F
     )  # fmt: skip
     polls = polls.mutate(took=polls.request_last_ns - polls.sent_ns + 2 * polls.half_ns)
     polls = polls.filter(polls.carried > 0, polls.took >= least)
+    for listener, clients_port in listeners(seen, polls).items():
+        there = (polls.server_ip == listener[0]) & (polls.server_port == listener[1])
+        polls = polls.mutate(server_port=there.ifelse(clients_port, polls.server_port))
     polls = polls.select(*SERVER, "client_id", "took", due_ns=polls.request_last_ns + polls.half_ns)
     ibis = functions(writes)
     at = writes.response_first_ns - writes.rtt_ns.fill_null(0) // 2
     both = ibis.union(
-        polls.select(*SERVER, at="due_ns", due_ns="due_ns", waits=ibis.literal(0, "int64")),
-        writes.select(*SERVER, at=at, due_ns=ibis.null("int64"), waits=ibis.literal(1, "int64")),
+        polls.select(*SERVER, at="due_ns", due_ns="due_ns", waits=ibis.literal(0, "int64"), own=ibis.null("int64")),
+        writes.select(*SERVER, at=at, due_ns=ibis.null("int64"), waits=ibis.literal(1, "int64"), own="own"),
     )
     upto = ibis.window(group_by=list(SERVER), order_by=["at", "waits"], rows=(None, 0))
     both = both.mutate(due_ns=both.due_ns.max().over(upto))
     both = both.filter(both.waits == 1, both["at"] - both.due_ns <= NEAR_NS)
-    met = both.group_by(*SERVER, "due_ns").aggregate(writes=both.count())
+    met = both.group_by(*SERVER, "due_ns").aggregate(writes=both.count(), waited=both.own.sum())
     polls = polls.left_join(met, [*SERVER, "due_ns"])
     rows = seen.run(
-        polls.group_by(*SERVER, "client_id").aggregate(writes=polls.writes.fill_null(0).sum(), took=polls.took.median())
+        polls.group_by(*SERVER, "client_id").aggregate(
+            writes=polls.writes.fill_null(0).sum(), waited=polls.waited.fill_null(0).sum(), took=polls.took.median()
+        )
     )
     found: dict[Place, list[Follower]] = {}
     for row in rows:
         if name := FOLLOWER.match(row["client_id"] or ""):
-            found.setdefault(place_of(row), []).append(Follower(int(name[1]), int(row["writes"]), round(row["took"])))
+            found.setdefault(place_of(row), []).append(
+                Follower(int(name[1]), int(row["writes"]), int(row["waited"]), round(row["took"]))
+            )
     return found
+
+
+def listeners(seen: Observed, polls: Any) -> dict[Place, int]:
+    """Listeners to which only followers send, by the only port at this address that clients use."""
+    ports: dict[str, set[int]] = {}
+    for call in seen.calls_of(outcome="answered"):
+        ports.setdefault(call["server_ip"], set()).add(call["server_port"])
+    fetched: dict[str, list[int]] = {}
+    for row in seen.run(polls.select(*SERVER).distinct()):
+        fetched.setdefault(row["server_ip"], []).append(row["server_port"])
+    alone = ((ip, some[0], *ports[ip]) for ip, some in fetched.items() if len(some) == len(ports.get(ip, ())) == 1)
+    return {(ip, port): other for ip, port, other in alone if port != other}
 
 
 class Leader(NamedTuple):
@@ -193,8 +215,8 @@ def slow_leaders(seen: Observed, limit: Mapping[str, float]) -> dict[Place, Lead
     found: dict[Place, Leader] = {}
     for row in rows:
         place = place_of(row)
-        met = [one for one in followers.get(place, ()) if one.writes >= PART * row["slow"]]
-        if sum(one.writes for one in met) < limit["met"] * row["slow"]:
+        met = [one for one in followers.get(place, ()) if one.waited_ns >= PART * row["slow_ns"]]
+        if sum(one.waited_ns for one in met) < limit["met"] * row["slow_ns"]:
             met = []
         if beside.get(place, False) is not False:
             own_ns, prompt_ns = quick_medians(quick.get(place), row["late_p50"] / limit["times"], limit)
@@ -300,9 +322,9 @@ def slow_replication(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Writes that wait for followers; several leaders that do are one finding.
 
     Either of two observations proves it for a leader: writes with acks=1 there are `times` as fast while those with acks=all
-    wait; or the part `met` of the late responses comes with the Fetch of a follower that took long to acknowledge. If neither
-    can be seen, several leaders must be late at once while `prompt` other requests to one of them are in time and none to the
-    others is late; slow disks may be what they have in common.
+    wait; or the part `met` of the time of the late ones ends with the Fetch of a follower that took long to acknowledge. If
+    neither can be seen, several leaders must be late at once while `prompt` other requests to one of them are in time and none
+    to the others is late; slow disks may be what they have in common.
     """
     leaders = late_leaders(seen, limit)
     if not leaders:
