@@ -48,6 +48,8 @@ WORK = (
     "AddPartitionsToTxn", "EndTxn", "SaslHandshake", "SaslAuthenticate",
 )  # fmt: skip
 """What producers and consumers cannot do without; administration tries newer APIs and falls back to older ones."""
+SECOND_NS = 1_000_000_000
+"""Errors of a client that are closer together than this are of one move."""
 METADATA_READ = 8
 """Metadata responses whose bytes are looked at: the last of as many equal spans of the capture."""
 
@@ -276,7 +278,8 @@ def coordinator_moves(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Groups whose coordinator moves or is not available.
 
     A client learns of a move from one or two errors (`each`), as in a rolling restart, in which the coordinator goes from
-    broker to broker: that is info. So are moves around the time in which a broker was away, which follow from that.
+    broker to broker: that is info. Those less than a second apart are one, as KafkaJS commits behind a refused Heartbeat. Moves
+    around the time in which a broker was away, which follow from that, are info as well.
     """
     if not any(call["error"] in NO_COORDINATOR for call in seen.calls):
         return
@@ -297,8 +300,7 @@ def coordinator_moves(seen: Observed, limit: Mapping[str, float]) -> Found:
         count, places = sum(row["n"] for row in rows), len(homes.get(group, ()))
         first, last = times_of(rows)
         refused = not places and last - first >= limit["seconds"] * 1e9
-        lost = rows_by((row for row in rows if row["error"] == "NOT_COORDINATOR"), "client_id")
-        most = max((totals(some)["n"] for some in lost.values()), default=0)
+        most = seen.once(most_often_refused).get(group, 0)
         again = places >= limit["coordinators"] and most > limit["each"] * (places - 1)
         loud = moved >= limit["errors"] and (again or refused)
         gone = None
@@ -314,6 +316,16 @@ def coordinator_moves(seen: Observed, limit: Mapping[str, float]) -> Found:
             where(erring(seen, NO_COORDINATOR), group_id=group), first, last, sum(row["latency_ns"] or 0 for row in rows),
             {"errors": count, "not_coordinator": moved, "coordinators": places}, None if loud and not gone else "info",
         )  # fmt: skip
+
+
+def most_often_refused(seen: Observed) -> dict[str, int]:
+    """Group -> how often one of its clients got NOT_COORDINATOR, at most, a second and more behind the last time."""
+    table = seen.exchanges.filter(seen.exchanges.error == "NOT_COORDINATOR", seen.exchanges.group_id.notnull())
+    at = table.request_first_ns
+    last = at.lag().over(group_by=["group_id", "client_id"], order_by=[at, table.connection, table.exchange])
+    table = table.mutate(anew=(at - last >= SECOND_NS).fill_null(True))
+    each = table.group_by("group_id", "client_id").aggregate(times=table.anew.sum())
+    return {row["group_id"]: row["times"] for row in seen.run(each.group_by("group_id").aggregate(times=each.times.max()))}
 
 
 @rule(
