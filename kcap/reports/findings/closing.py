@@ -108,6 +108,7 @@ def closed_at_one_way(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Clients whose connections a broker closes soon after Produce requests with acks=0."""
     keys = ("client_id", "server_ip", "server_port")
     dead = seen.once(refused_one_way)
+    picked = picking(seen, dead, *keys)
     topics = dead.select("connection", "exchange").inner_join(seen.parts, ["connection", "exchange"])
     topics = topics.filter(topics.topic.notnull())
     groups = in_groups(dead, keys).left_join(topics.group_by(*keys).aggregate(topics=topics.topic.collect(distinct=True)), keys)
@@ -123,8 +124,8 @@ def closed_at_one_way(seen: Observed, limit: Mapping[str, float]) -> Found:
             f"{server} closed {counted(row['n'], 'connection')} of {called(row['client_id'])} right after a Produce request "
             f"with acks=0{f' for topic {named(topics_of)}' if topics_of else ''}, as a broker does that refuses one",
             {"client_id": row["client_id"], "server": server}, row["n"],
-            where("api == Produce", "outcome == one_way", client_id=row["client_id"], **place), row["first_ns"], row["last_ns"],
-            0, {"closed": row["n"]}, advice=ONE_WAY,
+            where("api == Produce", "outcome == one_way", picked(row), client_id=row["client_id"], **place),
+            row["first_ns"], row["last_ns"], 0, {"closed": row["n"]}, advice=ONE_WAY,
         )  # fmt: skip
 
 

@@ -160,8 +160,8 @@ def listeners(seen: Observed, polls: Any) -> dict[Place, int]:
     fetched: dict[str, list[int]] = {}
     for row in seen.run(polls.select(*SERVER).distinct()):
         fetched.setdefault(row["server_ip"], []).append(row["server_port"])
-    alone = ((ip, some[0], *ports[ip]) for ip, some in fetched.items() if len(some) == len(ports.get(ip, ())) == 1)
-    return {(ip, port): other for ip, port, other in alone if port != other}
+    alone = {ip: next(iter(some)) for ip, some in ports.items() if len(some) == 1}
+    return {(ip, some[0]): alone[ip] for ip, some in fetched.items() if ip in alone and len(some) == 1}
 
 
 class Leader(NamedTuple):

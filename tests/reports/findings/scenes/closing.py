@@ -44,7 +44,7 @@ def closed_at_one_way() -> Observed:
     links, parts = [CONNECTION | {"connection": "M"}], []
     for client, count, behind in (("app", 5, 1.0), ("few", 4, 1.0), ("late", 6, 1.1)):
         for at in range(count):
-            name, end = f"{client}{at}", START + int((1.1 + at + behind) * SECOND)
+            name, end = f"{client}{at}", START + int((1.1 + at) * SECOND) + int(behind * SECOND)
             more = {"client_id": client, "outcome": "one_way", "error": None}
             rows += [exchange(name, number, "Produce", 1.1 + at - 0.1 * (5 - number), None, **more)
                      for number in range(1 if at else 2, 6)]  # fmt: skip
