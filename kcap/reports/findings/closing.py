@@ -24,16 +24,11 @@ from kcap.reports.findings.observed import (
     server_of,
 )
 from kcap.reports.findings.outages import not_accepted
-from kcap.reports.findings.served import refused_one_way, waits_for_records
+from kcap.reports.findings.served import answering, lives, waits_for_records
 from kcap.reports.recorded import functions
 from kcap.reports.text import NO_PROXY_HEADER, size
 from kcap.reports.text import count as counted
 
-ONE_WAY = (
-    "Set acks to 1: the responses then have the error. With 0, a broker has no response to refuse a request, and its log says "
-    "why it closed the connection (Closing connection due to error during produce request). These records are lost."
-)
-"""The next step where connections end at Produce requests that have no response."""
 SECOND_NS = 1_000_000_000
 HANDSHAKE_PACKETS = 6
 """Packets of a server up to the end of a TLS handshake, few of which are more than acknowledgements."""
@@ -63,6 +58,8 @@ def closed_at_request(seen: Observed, limit: Mapping[str, float]) -> Found:
     must end so.
     """
     if seen.calls_of(api="Produce", outcome="one_way"):
+        from kcap.reports.findings.one_way import closed_at_one_way  # for captures with such requests
+
         yield from closed_at_one_way(seen, limit)
     if not any(call["reason"] in ("fin", "rst") and call["api"] not in OPENING for call in seen.calls):
         return
@@ -101,31 +98,6 @@ def closed_at_request(seen: Observed, limit: Mapping[str, float]) -> Found:
             where(f"api == {row['api']}", "outcome == unanswered", picked(row), client_id=row["client_id"], **place),
             row["first_ns"], row["last_ns"], 0,
             {"closed": row["n"], "smallest_bytes": row["least"], "answered_bytes": largest},
-        )  # fmt: skip
-
-
-def closed_at_one_way(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """Clients whose connections a broker closes soon after Produce requests with acks=0."""
-    keys = ("client_id", "server_ip", "server_port")
-    dead = seen.once(refused_one_way)
-    picked = picking(seen, dead, *keys)
-    topics = dead.select("connection", "exchange").inner_join(seen.parts, ["connection", "exchange"])
-    topics = topics.filter(topics.topic.notnull())
-    groups = in_groups(dead, keys).left_join(topics.group_by(*keys).aggregate(topics=topics.topic.collect(distinct=True)), keys)
-    for row in seen.run(groups.filter(groups.n >= int(limit["connections"]))):
-        place = {"server_ip": row["server_ip"], "server_port": row["server_port"]}
-        mine = seen.calls_of(**place, client_id=row["client_id"], outcome="one_way")
-        lasting = row["last_ns"] - row["first_ns"] >= limit["seconds"] * 1e9
-        often = row["n"] > limit["answered"] * sum(call["n"] for call in mine)
-        if not lasting or not often or not lives(answering(seen, *place.values()), row):
-            continue
-        topics_of, server = sorted(row["topics"] or ()), server_of(row)
-        yield Finding(
-            f"{server} closed {counted(row['n'], 'connection')} of {called(row['client_id'])} right after a Produce request "
-            f"with acks=0{f' for topic {named(topics_of)}' if topics_of else ''}, as a broker does that refuses one",
-            {"client_id": row["client_id"], "server": server}, row["n"],
-            where("api == Produce", "outcome == one_way", picked(row), client_id=row["client_id"], **place),
-            row["first_ns"], row["last_ns"], 0, {"closed": row["n"]}, advice=ONE_WAY,
         )  # fmt: skip
 
 
@@ -235,25 +207,10 @@ def by_common_end(rows: Sequence[Row]) -> list[list[Row]]:
     return found + list(rows_by(rest, SERVER).values())
 
 
-def answering(seen: Observed, ip: str, port: int) -> tuple[int, int] | None:
-    """When a server answered first and last; None where it never did."""
-    calls = seen.calls_of(server_ip=ip, server_port=port, outcome="answered")
-    return (min(call["first_ns"] for call in calls), max(call["last_ns"] for call in calls)) if calls else None
-
-
 def largest_answered(seen: Observed, ip: str, port: int, api: str) -> int:
     """Bytes of the largest request of an API that a server answered; 0 without any."""
     calls = seen.calls_of(server_ip=ip, server_port=port, outcome="answered", api=api)
     return max((call["most_request_bytes"] or 0 for call in calls), default=0)
-
-
-def lives(answered: tuple[int, int] | None, row: Row) -> bool:
-    """Whether a server answered from before the first to after the last connection that it closed, within a second: one that
-    starts or shuts down does not.
-    """
-    if answered is None:
-        return False
-    return bool(answered[0] <= row["first_ns"] + SECOND_NS and row["last_ns"] - SECOND_NS <= answered[1])
 
 
 def hosts_of(row: Row) -> str:

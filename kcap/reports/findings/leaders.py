@@ -48,8 +48,6 @@ WORK = (
     "AddPartitionsToTxn", "EndTxn", "SaslHandshake", "SaslAuthenticate",
 )  # fmt: skip
 """What producers and consumers cannot do without; administration tries newer APIs and falls back to older ones."""
-SECOND_NS = 1_000_000_000
-"""Errors of a client that are closer together than this are of one move."""
 METADATA_READ = 8
 """Metadata responses whose bytes are looked at: the last of as many equal spans of the capture."""
 
@@ -284,6 +282,7 @@ def coordinator_moves(seen: Observed, limit: Mapping[str, float]) -> Found:
     if not any(call["error"] in NO_COORDINATOR for call in seen.calls):
         return
     from kcap.reports.findings.addresses import servers_shared  # for captures with such errors
+    from kcap.reports.findings.coordinators import most_often_refused
 
     by: dict[str, list[Row]] = {}
     homes: dict[str, set[tuple[str, int]]] = {}
@@ -316,16 +315,6 @@ def coordinator_moves(seen: Observed, limit: Mapping[str, float]) -> Found:
             where(erring(seen, NO_COORDINATOR), group_id=group), first, last, sum(row["latency_ns"] or 0 for row in rows),
             {"errors": count, "not_coordinator": moved, "coordinators": places}, None if loud and not gone else "info",
         )  # fmt: skip
-
-
-def most_often_refused(seen: Observed) -> dict[str, int]:
-    """Group -> how often one of its clients got NOT_COORDINATOR, at most, a second and more behind the last time."""
-    table = seen.exchanges.filter(seen.exchanges.error == "NOT_COORDINATOR", seen.exchanges.group_id.notnull())
-    at = table.request_first_ns
-    last = at.lag().over(group_by=["group_id", "client_id"], order_by=[at, table.connection, table.exchange])
-    table = table.mutate(anew=(at - last >= SECOND_NS).fill_null(True))
-    each = table.group_by("group_id", "client_id").aggregate(times=table.anew.sum())
-    return {row["group_id"]: row["times"] for row in seen.run(each.group_by("group_id").aggregate(times=each.times.max()))}
 
 
 @rule(

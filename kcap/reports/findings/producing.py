@@ -10,7 +10,7 @@ from zlib import compress
 from kcap.reports.definition import of_brokers
 from kcap.reports.findings.model import JAVA, Finding, Found, called, erring, in_versions, named, rule, seconds, where
 from kcap.reports.findings.observed import LASTED, PLACE, SERVER, Observed, Row, cut_short, in_groups, rows_by, totals
-from kcap.reports.findings.served import ALL, refused_one_way
+from kcap.reports.findings.served import ALL
 from kcap.reports.recorded import functions
 from kcap.reports.text import count as counted
 from kcap.schema.facts import releases
@@ -482,6 +482,8 @@ def producer_per_record(seen: Observed, limit: Mapping[str, float]) -> Found:
     table = seen.exchanges
     chosen = table.filter(table.api == "Produce", ~cut_short(table))
     if any(call["outcome"] == "one_way" for call in seen.calls):
+        from kcap.reports.findings.one_way import refused_one_way  # for captures with such requests
+
         chosen = chosen.anti_join(seen.once(refused_one_way), "connection")
     each = in_groups(chosen, ("client_id", "client_ip", "connection"), records=chosen.record_count.sum())
     single = (each.n == 1) & (each.records <= int(limit["records"]))

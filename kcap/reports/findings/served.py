@@ -9,7 +9,6 @@ from typing import Any
 
 from kcap.reports.definition import group_of
 from kcap.reports.findings.observed import Observed, Row, cut_short
-from kcap.reports.recorded import functions
 
 SERVED = (
     "Produce", "Fetch", "ListOffsets", "Metadata", "OffsetCommit", "OffsetFetch", "Heartbeat", "FindCoordinator", "EndTxn",
@@ -73,18 +72,6 @@ def waits_for_records(table: Any) -> Any:
     return waits.fill_null(False)
 
 
-def refused_one_way(seen: Observed) -> Any:
-    """Of `exchanges`: the last Produce request with acks=0 before a broker closed its connection, no later than `WAITED_NS`
-    behind it. A broker that refuses one has no response to say so, and closes the connection (KafkaApis).
-    """
-    ends = seen.connections.filter(seen.connections.closed_by == "server").select("connection", "closed_ns")
-    rows = seen.exchanges.filter(seen.exchanges.api == "Produce", seen.exchanges.outcome == "one_way")
-    rows = rows.filter(rows.client_id.notnull()).inner_join(ends, "connection")
-    rows = rows.filter(rows.request_last_ns <= rows.closed_ns)
-    rows = rows.mutate(later=functions(rows).row_number().over(group_by="connection", order_by=rows.exchange.desc()))
-    return rows.filter(rows.later == 0, rows.closed_ns - rows.request_last_ns <= WAITED_NS)
-
-
 def often_late(row: Row, limit: Mapping[str, float]) -> bool:
     """Whether enough exchanges were late: of all, or for as much of the time, since a client that waits for each response sends
     few while the broker is slow."""
@@ -118,3 +105,18 @@ def again(rest: Row | None, row: Row, limit: Mapping[str, float]) -> bool:
 def call_of(row: Row) -> tuple[Any, ...]:
     """Broker and API of a row."""
     return group_of(row, CALL)
+
+
+def answering(seen: Observed, ip: str, port: int) -> tuple[int, int] | None:
+    """When a server answered first and last; None where it never did."""
+    calls = seen.calls_of(server_ip=ip, server_port=port, outcome="answered")
+    return (min(call["first_ns"] for call in calls), max(call["last_ns"] for call in calls)) if calls else None
+
+
+def lives(answered: tuple[int, int] | None, row: Row) -> bool:
+    """Whether a server answered from before the first to after the last connection that it closed, within a second: one that
+    starts or shuts down does not.
+    """
+    if answered is None:
+        return False
+    return bool(answered[0] <= row["first_ns"] + WAITED_NS and row["last_ns"] - WAITED_NS <= answered[1])

@@ -30,7 +30,6 @@ from kcap.reports.findings.served import (
     call_of,
     late_beside,
     often_late,
-    refused_one_way,
     served,
 )
 from kcap.reports.text import count as counted
@@ -435,6 +434,8 @@ def connection_churn(seen: Observed, limit: Mapping[str, float]) -> Found:
         error, closed = call["error"] or "", call["reason"] in ("fin", "rst") and call["api"] not in WAITING
         failed[call["client_id"]] += call["n"] * (closed or "SASL" in error or "AUTHENTICATION" in error)
     if any(call["outcome"] == "one_way" for call in seen.calls):
+        from kcap.reports.findings.one_way import refused_one_way  # for captures with such requests
+
         for row in seen.run(in_groups(seen.once(refused_one_way), ("client_id",))):
             failed[row["client_id"]] += row["n"]
     worked, opened, accused = seen.calls_by("client_id", WORK), Counter[str](), set[str]()

@@ -38,34 +38,6 @@ def test_requests_at_which_a_broker_closes_each_time() -> None:
     assert found("closed-at-request", observed([*rows, metadata, *served], connections=links)) == [], "it serves this client"
 
 
-def test_a_broker_that_closes_behind_requests_without_a_response_has_refused_them() -> None:
-    """The client is not to blame for its many connections with one request each."""
-    rows, links = [], []
-    for at in range(24):
-        name, first = f"D{at}", START + at * SECOND // 4
-        rows.append(exchange(name, 1, "Produce", at / 4, None, outcome="one_way", error=None, record_count=1))
-        links.append(CONNECTION | {"connection": name, "closed_by": "server", "first_ns": first - MS, "last_ns": first + MS,
-                                   "closed_ns": first + MS, "exchanges": 1})  # fmt: skip
-    more = [exchange("M", number, "Metadata", at) for number, at in enumerate((0, 6), 1)]
-    seen = observed([*rows, *more], connections=[*links, CONNECTION | {"connection": "M"}])
-    assert [row["id"] for row in check(seen)["rows"]] == ["closed-at-request"]
-    by_client = [link | {"closed_by": "client"} for link in links]
-    seen = observed([*rows, *more], connections=[*by_client, CONNECTION | {"connection": "M"}])
-    assert {row["id"] for row in check(seen)["rows"]} == {"connection-churn", "producer-per-record"}
-    idle = [link | {"closed_ns": link["closed_ns"] + SECOND, "last_ns": link["last_ns"] + SECOND} for link in links]
-    assert found("closed-at-request", observed([*rows, *more], connections=idle)) == [], "it does so to idle ones"
-
-
-def test_a_few_closed_connections_of_many_requests_are_no_refusals() -> None:
-    """A proxy that ends each connection after some time ends it behind some request."""
-    rows, links = [], [CONNECTION | {"connection": "M"}]
-    for at in range(8):
-        rows += [exchange(f"D{at}", number + 1, "Produce", at + number / 10, None, outcome="one_way") for number in range(9)]
-        links.append(CONNECTION | {"connection": f"D{at}", "closed_by": "server", "closed_ns": START + (at + 1) * SECOND})
-    more = [exchange("M", number, "Metadata", at) for number, at in enumerate((0, 9), 1)]
-    assert found("closed-at-request", observed([*rows, *more], connections=links)) == []
-
-
 def test_a_poll_that_is_cut_while_it_waits_for_records_is_no_refusal() -> None:
     rows, links = refused(6)
     polls = [row | {"api": "Fetch", "max_wait_ms": 8000, "age_ns": SECOND} if row["api"] == "Produce" else row for row in rows]
