@@ -40,6 +40,7 @@ NO_BOUNDS = {
     "kcap/kafka/proxy_header.py HEADER_MOST": "16 bits",
     "kcap/net/link.py LENGTH_MAX": "IEEE 802.3",
     "kcap/net/sack_kernels.py BLOCKS_MOST": "RFC 2018",
+    "kcap/reports/findings/producing.py STICKY_BYTES": "a setting of clients",
     "kcap/runtime.py M_ARENA_MAX": "a parameter of mallopt",
     "kcap/schema/facts.py VERSION_MAX": "16 bits",
     "kcap/tls/records.py LENGTH_MAX": "RFC 8446",

@@ -24,7 +24,7 @@ from kcap.reports.findings.observed import (
     server_of,
 )
 from kcap.reports.findings.outages import not_accepted
-from kcap.reports.findings.served import waits_for_records
+from kcap.reports.findings.served import answering, lives, waits_for_records
 from kcap.reports.recorded import functions
 from kcap.reports.text import NO_PROXY_HEADER, size
 from kcap.reports.text import count as counted
@@ -43,7 +43,7 @@ NEAR_CLIENT = (
     "closed-at-request", "high", 0.75,
     needs="requests responses",
     looks_at="connections of a client that a broker closes at requests of the same API, hardly any of which it answers, while "
-    "it answers other requests",
+    "it answers other requests, or soon after Produce requests with acks=0",
     advice="Look in the broker's log at these times for the request that it does not accept, such as one larger than "
     "socket.request.max.bytes (InvalidReceiveException) or one that it cannot read.",
     instead="a proxy between client and broker that closes the connection; a broker that fails at this request",
@@ -53,8 +53,14 @@ def closed_at_request(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Requests at which a broker closes the connection each time.
 
     The broker closed at the first request of a connection that has no response; requests behind it do not count. Nor does a
-    Fetch that waits for records: nothing was wrong with it until its connection was closed.
+    Fetch that waits for records: nothing was wrong with it until its connection was closed. A Produce request with acks=0 has
+    no response: a broker that refuses one closes its connection at once. More than the share `answered` of a client's requests
+    must end so.
     """
+    if seen.calls_of(api="Produce", outcome="one_way"):
+        from kcap.reports.findings.one_way import closed_at_one_way  # for captures with such requests
+
+        yield from closed_at_one_way(seen, limit)
     if not any(call["reason"] in ("fin", "rst") and call["api"] not in OPENING for call in seen.calls):
         return
     table = seen.exchanges
@@ -201,25 +207,10 @@ def by_common_end(rows: Sequence[Row]) -> list[list[Row]]:
     return found + list(rows_by(rest, SERVER).values())
 
 
-def answering(seen: Observed, ip: str, port: int) -> tuple[int, int] | None:
-    """When a server answered first and last; None where it never did."""
-    calls = seen.calls_of(server_ip=ip, server_port=port, outcome="answered")
-    return (min(call["first_ns"] for call in calls), max(call["last_ns"] for call in calls)) if calls else None
-
-
 def largest_answered(seen: Observed, ip: str, port: int, api: str) -> int:
     """Bytes of the largest request of an API that a server answered; 0 without any."""
     calls = seen.calls_of(server_ip=ip, server_port=port, outcome="answered", api=api)
     return max((call["most_request_bytes"] or 0 for call in calls), default=0)
-
-
-def lives(answered: tuple[int, int] | None, row: Row) -> bool:
-    """Whether a server answered from before the first to after the last connection that it closed, within a second: one that
-    starts or shuts down does not.
-    """
-    if answered is None:
-        return False
-    return bool(answered[0] <= row["first_ns"] + SECOND_NS and row["last_ns"] - SECOND_NS <= answered[1])
 
 
 def hosts_of(row: Row) -> str:

@@ -276,11 +276,13 @@ def coordinator_moves(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Groups whose coordinator moves or is not available.
 
     A client learns of a move from one or two errors (`each`), as in a rolling restart, in which the coordinator goes from
-    broker to broker: that is info. So are moves around the time in which a broker was away, which follow from that.
+    broker to broker: that is info. Those less than a second apart are one, as KafkaJS commits behind a refused Heartbeat. Moves
+    around the time in which a broker was away, which follow from that, are info as well.
     """
     if not any(call["error"] in NO_COORDINATOR for call in seen.calls):
         return
     from kcap.reports.findings.addresses import servers_shared  # for captures with such errors
+    from kcap.reports.findings.coordinators import most_often_refused
 
     by: dict[str, list[Row]] = {}
     homes: dict[str, set[tuple[str, int]]] = {}
@@ -297,8 +299,7 @@ def coordinator_moves(seen: Observed, limit: Mapping[str, float]) -> Found:
         count, places = sum(row["n"] for row in rows), len(homes.get(group, ()))
         first, last = times_of(rows)
         refused = not places and last - first >= limit["seconds"] * 1e9
-        lost = rows_by((row for row in rows if row["error"] == "NOT_COORDINATOR"), "client_id")
-        most = max((totals(some)["n"] for some in lost.values()), default=0)
+        most = seen.once(most_often_refused).get(group, 0)
         again = places >= limit["coordinators"] and most > limit["each"] * (places - 1)
         loud = moved >= limit["errors"] and (again or refused)
         gone = None

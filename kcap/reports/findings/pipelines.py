@@ -6,9 +6,8 @@ from typing import Any, Final
 
 from kcap.limits import EVENTS_MOST
 from kcap.reports.findings.model import Finding, Found, called, rule, seconds, where
-from kcap.reports.findings.observed import HEARTBEATS, SERVER, Observed, Row, in_groups, rows_by, server_of, times_of
+from kcap.reports.findings.observed import HEARTBEATS, PLACE, SERVER, Observed, Row, in_groups, rows_by, server_of, times_of
 from kcap.reports.findings.outages import OUTAGE, meanwhile
-from kcap.reports.findings.transactions import held
 from kcap.reports.recorded import functions
 from kcap.reports.text import count as counted
 
@@ -285,10 +284,11 @@ def stuck_partition(seen: Observed, limit: Mapping[str, float]) -> Found:
     )  # fmt: skip
     stood_ns = one.last_ns - one.first_ns - one.gap_ns.fill_null(0)
     one = one.filter(stood_ns >= int(limit["seconds"] * 1e9), one.n >= int(limit["fetches"]))
-    for topic, rows in rows_by(seen.run(one), "topic").items():
+    known = any(call["transactional_id"] is not None for call in seen.calls_of(api="Produce"))
+    for topic, rows in rows_by(seen.run(begun_by(seen, one) if known else one), "topic").items():
         long = max(rows, key=lambda row: (row["last_ns"] - row["first_ns"], row["partition"]))
         stood, away = long["last_ns"] - long["first_ns"], meanwhile(seen, long["first_ns"], long["last_ns"])
-        owner = next((name for name, stood_ns in seen.once(held).items() if stood_ns == stood), None)
+        owner = long.get("owner")
         yield Finding(
             f"the last stable offset of topic {topic}, partition {long['partition']} stood at {long['last_stable_offset']} for "
             f"{seconds(stood)}, {long['behind']:,} behind the high watermark"
@@ -299,3 +299,14 @@ def stuck_partition(seen: Observed, limit: Mapping[str, float]) -> Found:
             {"last_stable_offset": long["last_stable_offset"], "behind": long["behind"], "stood_ns": stood},
             "info" if away is not None else "low" if owner else None, advice=None if away is None else OUTAGE,
         )  # fmt: skip
+
+
+def begun_by(seen: Observed, stood: Any) -> Any:
+    """Partitions with offsets at which the last stable one stood, and as `owner` the transactional id of a Produce request that
+    got this offset: that of the oldest open transaction is its first (KIP-98).
+    """
+    work = seen.exchanges.filter(seen.exchanges.api == "Produce", seen.exchanges.transactional_id.notnull())
+    work = work.select("connection", "exchange", "transactional_id")
+    begun = seen.parts.filter(seen.parts.base_offset >= 0).inner_join(work, ["connection", "exchange"])
+    begun = begun.group_by(*PLACE, last_stable_offset="base_offset").aggregate(owner=begun.transactional_id.min())
+    return stood.left_join(begun, [*PLACE, "last_stable_offset"])

@@ -11,6 +11,7 @@ from kcap.reports.definition import of_brokers
 from kcap.reports.findings.model import JAVA, Finding, Found, called, erring, in_versions, named, rule, seconds, where
 from kcap.reports.findings.observed import LASTED, PLACE, SERVER, Observed, Row, cut_short, in_groups, rows_by, totals
 from kcap.reports.findings.served import ALL
+from kcap.reports.recorded import functions
 from kcap.reports.text import count as counted
 from kcap.schema.facts import releases
 from kcap.schema.quirks import MAGIC2_ONLY
@@ -28,6 +29,9 @@ SAMPLE_BASE64 = 65_536 * 4 // 3 // 4 * 4
 SAMPLED = 50
 """Clients and topics of which a batch is read and compressed, the most bytes first; those whose sequence errors are explained,
 the most errors first."""
+STICKY_BYTES = 65_536
+"""What a client writes to one partition before it chooses the next, at most: franz-go's default, and more than batch.size of
+Kafka's Java client (16 KiB)."""
 FORMAT_2 = "0.11.0"
 """The first release whose brokers store message format 2 (KIP-98)."""
 
@@ -326,9 +330,12 @@ def copied(seen: Observed, least_ms: int, clients: Collection[str | None]) -> di
     records=500, share=0.8, partitions=3, batches=15,
 )  # fmt: skip
 def skewed_partitions(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """A topic in which one partition gets nearly all records, in more batches than a sticky partitioner fills by chance. The
-    finding is info if fewer than `partitions` partitions are written to, by one client: the client may be given its partition,
-    as a task of Kafka Streams is.
+    """A topic in which one partition gets nearly all records, and its clients chose it more often than by chance.
+
+    A sticky partitioner stays for a batch (KIP-480) or for batch.size bytes (KIP-794), so what a client writes to a partition
+    counts as one choice until it writes to another or `STICKY_BYTES` are over. The finding is info below `batches` choices, or
+    if fewer than `partitions` partitions are written to, by one client: the client may be given its partition, as a task of
+    Kafka Streams is.
     """
     written: Counter[str | None] = Counter()
     for flow in seen.flows_of("Produce"):
@@ -337,7 +344,17 @@ def skewed_partitions(seen: Observed, limit: Mapping[str, float]) -> Found:
         return
     parts = seen.parts
     chosen = parts.filter(parts.api == "Produce", parts.records.notnull())
-    by = rows_by(seen.run(in_groups(chosen, ("topic", "partition"), records=chosen.records.sum())), "topic")
+    order = [chosen.request_first_ns, chosen.connection, chosen.exchange, chosen.partition]
+    last = chosen.partition.lag().over(group_by=["client_id", "topic"], order_by=order)
+    chosen = chosen.mutate(turn=(last != chosen.partition).fill_null(True))
+    each = in_groups(chosen, ("topic", "partition", "client_id"), turns=chosen.turn.sum(),
+                     fills=chosen.bytes.sum() // STICKY_BYTES, records=chosen.records.sum())  # fmt: skip
+    each = each.mutate(choices=functions(each).greatest(each.turns, each.fills.fill_null(0)))
+    groups = each.group_by(*PLACE).aggregate(
+        n=each.n.sum(), first_ns=each.first_ns.min(), last_ns=each.last_ns.max(), records=each.records.sum(),
+        choices=each.choices.sum(),
+    )  # fmt: skip
+    by = rows_by(seen.run(groups), "topic")
     writers = seen.clients_by_topic("Produce")
     skewed: dict[str, tuple[int, Row, int]] = {}
     for topic, some in by.items():
@@ -357,7 +374,7 @@ def skewed_partitions(seen: Observed, limit: Mapping[str, float]) -> Found:
                 {"topic": topic, "partition": hot["partition"], "client_ids": clients},
                 hot["n"], where("api == Produce", topic=topic), hot["first_ns"], hot["last_ns"], 0,
                 {"records": total, "share": round(share, 3), "partitions": number},
-                "info" if number < limit["partitions"] and len(clients) < 2 else None,
+                "info" if (number < limit["partitions"] and len(clients) < 2) or hot["choices"] < limit["batches"] else None,
             )  # fmt: skip
 
 
@@ -464,6 +481,10 @@ def producer_per_record(seen: Observed, limit: Mapping[str, float]) -> Found:
         return
     table = seen.exchanges
     chosen = table.filter(table.api == "Produce", ~cut_short(table))
+    if any(call["outcome"] == "one_way" for call in seen.calls):
+        from kcap.reports.findings.one_way import refused_one_way  # for captures with such requests
+
+        chosen = chosen.anti_join(seen.once(refused_one_way), "connection")
     each = in_groups(chosen, ("client_id", "client_ip", "connection"), records=chosen.record_count.sum())
     single = (each.n == 1) & (each.records <= int(limit["records"]))
     rows = seen.run(in_groups(each, ("client_id", "client_ip"), LASTED, single=each.count(where=single)))
@@ -536,18 +557,19 @@ def sequence_errors(seen: Observed, limit: Mapping[str, float]) -> Found:
 
     If a broker refuses a batch, the batches sent behind it are out of order until the producer sends the refused one again:
     that is info. If the broker meanwhile accepts one of them, because it has no earlier batch of this producer, it no longer
-    accepts the batches before that one.
+    accepts the batches before that one. Behind a batch without a response, which the producer may have given up, it is low:
+    another rule says why there was none.
     """
     names = ["OUT_OF_ORDER_SEQUENCE_NUMBER", "DUPLICATE_SEQUENCE_NUMBER", "UNKNOWN_PRODUCER_ID"]
     rows = sorted(seen.partition_errors(names, ("client_id", "topic", "error")), key=lambda row: -row["n"])
     for at, row in enumerate(rows):
-        clause, advice = "", None
-        passes: bool | None = False
+        clause, advice, severity = "", None, None
         if row["error"] == names[0] and at < SAMPLED:
             from kcap.reports.findings.sequences import cause_of
 
-            clause, advice, passes = cause_of(seen, row, names)
-        severity = "info" if passes else "low" if row["n"] < limit["errors"] else "medium" if passes is None else None
+            clause, advice, severity = cause_of(seen, row, names)
+        if severity != "info" and row["n"] < limit["errors"]:
+            severity = "low"
         yield Finding(
             f"{counted(row['n'], 'batch', 'batches')} of {called(row['client_id'])} for topic {row['topic']} got "
             f"{row['error']}{clause}",

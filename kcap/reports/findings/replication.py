@@ -7,12 +7,9 @@ A leader responds to a Produce request with acks=all when Fetch requests of all 
 records (kafka.cluster.Partition, maybeIncrementLeaderHW): the next Fetch of a follower acknowledges what it was sent.
 """
 
-import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from kcap.reports.definition import REPLICAS as FETCHERS
-from kcap.reports.definition import of_brokers
 from kcap.reports.drill_down import quoted
 from kcap.reports.findings.model import RULES, Finding, Found, named, rule, seconds, where
 from kcap.reports.findings.observed import RESPONSES_READ, SERVER, Observed, Row, clients_in, in_groups, server_of
@@ -31,14 +28,13 @@ REPLICAS: Final = (
     "followers (kafka-topics.sh --describe --under-replicated-partitions) and for the network to them."
 )
 """Advice where only requests for all replicas are known."""
+if TYPE_CHECKING:
+    from kcap.reports.findings.followers import Follower
+
 Place = tuple[str, int]
 """Address and port of a broker."""
-FOLLOWER: Final = re.compile(r"broker-(\d+)-fetcher-\d+")
-"""The client id of a follower, with its broker id (kafka.server.ReplicaFetcherManager)."""
-NEAR_NS: Final = 5_000_000
-"""A leader responds within this time of the Fetch that it waited for."""
 PART: Final = 0.2
-"""Of a leader's late writes, the part from which on a follower is one of those that they wait for."""
+"""Of the time of a leader's late writes, the part from which on a follower is one of those that they wait for."""
 
 
 def waits_for_replicas(seen: Observed, chosen: Any, late: Any) -> dict[Place, bool | None]:
@@ -94,54 +90,6 @@ def replicated(seen: Observed) -> bool:
     return not sizes or max(sizes) != 1
 
 
-class Follower(NamedTuple):
-    """A follower that late writes of a leader wait for."""
-
-    broker_id: int
-    writes: int
-    """Late writes whose response came with its Fetch."""
-    took_ns: int
-    """Median time from records that were sent to it until its next Fetch, of those that took long."""
-
-
-def acknowledging(seen: Observed, writes: Any, least: int) -> dict[Place, list[Follower]]:
-    """Leader -> the followers whose Fetch comes `least` ns and more behind the records that they were sent, with those of the
-    writes whose response the leader sent when such a Fetch arrived.
-
-    The tap may be anywhere between them: a round trip from the tap to the leader lies between a response that passes the tap
-    and the Fetch that follows it, and half of one between the tap and the leader.
-    """
-    table = seen.every
-    polls = table.filter(table.api == "Fetch", of_brokers(table, (), FETCHERS[1]), table.outcome == "answered")
-    before = functions(polls).window(group_by="connection", order_by="exchange")
-    polls = polls.mutate(
-        sent_ns=polls.response_last_ns.lag().over(before), carried=polls.record_count.lag().over(before),
-        half_ns=polls.rtt_ns.fill_null(0) // 2,
-    )  # fmt: skip
-    polls = polls.mutate(took=polls.request_last_ns - polls.sent_ns + 2 * polls.half_ns)
-    polls = polls.filter(polls.carried > 0, polls.took >= least)
-    polls = polls.select(*SERVER, "client_id", "took", due_ns=polls.request_last_ns + polls.half_ns)
-    ibis = functions(writes)
-    at = writes.response_first_ns - writes.rtt_ns.fill_null(0) // 2
-    both = ibis.union(
-        polls.select(*SERVER, at="due_ns", due_ns="due_ns", waits=ibis.literal(0, "int64")),
-        writes.select(*SERVER, at=at, due_ns=ibis.null("int64"), waits=ibis.literal(1, "int64")),
-    )
-    upto = ibis.window(group_by=list(SERVER), order_by=["at", "waits"], rows=(None, 0))
-    both = both.mutate(due_ns=both.due_ns.max().over(upto))
-    both = both.filter(both.waits == 1, both["at"] - both.due_ns <= NEAR_NS)
-    met = both.group_by(*SERVER, "due_ns").aggregate(writes=both.count())
-    polls = polls.left_join(met, [*SERVER, "due_ns"])
-    rows = seen.run(
-        polls.group_by(*SERVER, "client_id").aggregate(writes=polls.writes.fill_null(0).sum(), took=polls.took.median())
-    )
-    found: dict[Place, list[Follower]] = {}
-    for row in rows:
-        if name := FOLLOWER.match(row["client_id"] or ""):
-            found.setdefault(place_of(row), []).append(Follower(int(name[1]), int(row["writes"]), round(row["took"])))
-    return found
-
-
 class Leader(NamedTuple):
     """A broker whose writes to all replicas are late, though nothing else there is known to be."""
 
@@ -155,7 +103,7 @@ class Leader(NamedTuple):
     """Whether such requests are too few there to be known, and none of them is late."""
     beside: bool
     """Whether Produce requests with acks=1 were in time while most of the late ones waited."""
-    followers: Sequence[Follower]
+    followers: "Sequence[Follower]"
     """For which it waits, where the capture shows that."""
 
     @property
@@ -189,12 +137,14 @@ def slow_leaders(seen: Observed, limit: Mapping[str, float]) -> dict[Place, Lead
     if not rows:
         return {}
     beside, quick = waits_for_replicas(seen, chosen, late), in_time(seen, chosen, late, rows)
+    from kcap.reports.findings.followers import acknowledging  # for captures with such writes
+
     followers = acknowledging(seen, writes.filter(writes.late), int(least / 2))
     found: dict[Place, Leader] = {}
     for row in rows:
         place = place_of(row)
-        met = [one for one in followers.get(place, ()) if one.writes >= PART * row["slow"]]
-        if sum(one.writes for one in met) < limit["met"] * row["slow"]:
+        met = [one for one in followers.get(place, ()) if one.waited_ns >= PART * row["slow_ns"]]
+        if sum(one.waited_ns for one in met) < limit["met"] * row["slow_ns"]:
             met = []
         if beside.get(place, False) is not False:
             own_ns, prompt_ns = quick_medians(quick.get(place), row["late_p50"] / limit["times"], limit)
@@ -300,9 +250,9 @@ def slow_replication(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Writes that wait for followers; several leaders that do are one finding.
 
     Either of two observations proves it for a leader: writes with acks=1 there are `times` as fast while those with acks=all
-    wait; or the part `met` of the late responses comes with the Fetch of a follower that took long to acknowledge. If neither
-    can be seen, several leaders must be late at once while `prompt` other requests to one of them are in time and none to the
-    others is late; slow disks may be what they have in common.
+    wait; or the part `met` of the time of the late ones ends with the Fetch of a follower that took long to acknowledge. If
+    neither can be seen, several leaders must be late at once while `prompt` other requests to one of them are in time and none
+    to the others is late; slow disks may be what they have in common.
     """
     leaders = late_leaders(seen, limit)
     if not leaders:

@@ -28,7 +28,7 @@ CALL = ("server_ip", "server_port", "api", "to_all")
 other brokers apart from those that do not."""
 
 WAITED_NS = 1_000_000_000
-"""A broker that refuses a Fetch closes the connection sooner than that."""
+"""A broker that refuses a request closes the connection sooner than that."""
 
 
 def late_responses(seen: Observed) -> bool:
@@ -105,3 +105,18 @@ def again(rest: Row | None, row: Row, limit: Mapping[str, float]) -> bool:
 def call_of(row: Row) -> tuple[Any, ...]:
     """Broker and API of a row."""
     return group_of(row, CALL)
+
+
+def answering(seen: Observed, ip: str, port: int) -> tuple[int, int] | None:
+    """When a server answered first and last; None where it never did."""
+    calls = seen.calls_of(server_ip=ip, server_port=port, outcome="answered")
+    return (min(call["first_ns"] for call in calls), max(call["last_ns"] for call in calls)) if calls else None
+
+
+def lives(answered: tuple[int, int] | None, row: Row) -> bool:
+    """Whether a server answered from before the first to after the last connection that it closed, within a second: one that
+    starts or shuts down does not.
+    """
+    if answered is None:
+        return False
+    return bool(answered[0] <= row["first_ns"] + WAITED_NS and row["last_ns"] - WAITED_NS <= answered[1])

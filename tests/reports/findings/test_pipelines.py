@@ -48,6 +48,20 @@ def test_a_partition_whose_stable_offset_stands() -> None:
     assert seen([50] * 5, jump=9) == [], "the clock was set forward, or nobody asked"
 
 
+def test_a_stable_offset_that_stood_at_the_first_record_of_a_transaction_is_low_also_when_it_has_gone_on() -> None:
+    rows = [exchange("C1", at + 1, "Fetch", at * 2.0) for at in range(7)]
+    parts = [
+        {"connection": "C1", "exchange": at + 1, "api_key": 1, "topic": "t", "partition": 3, "error": "NONE",
+         "high_watermark": 100 + at, "last_stable_offset": 50 if at < 6 else 104} for at in range(7)
+    ]  # fmt: skip
+    put = exchange("P1", 1, "Produce", 0, transactional_id="tx-1")
+    begun = {"connection": "P1", "exchange": 1, "api_key": 0, "topic": "t", "partition": 3, "error": "NONE", "base_offset": 50}
+    (row,) = found("stuck-partition", observed([put, *rows], [begun, *parts]), loud=False)
+    assert (row["severity"], "where a transaction of tx-1 began" in row["sentence"]) == ("low", True)
+    (row,) = found("stuck-partition", observed([put, *rows], [begun | {"base_offset": 49}, *parts]))
+    assert row["severity"] == "medium", "another transaction"
+
+
 def test_a_time_out_that_leaves_the_network_time_is_no_fault_of_the_client() -> None:
     """It may be a broker or a path that is late then; and a response that the client has is none that it gave up."""
     some = [closed_behind(9, at=9.5 * at) for at in range(9)]

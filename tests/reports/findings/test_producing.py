@@ -207,6 +207,10 @@ def test_a_topic_of_which_one_partition_alone_is_written_to() -> None:
     half = [row | {"client_id": "other"} if row["exchange"] % 2 else row for row in rows]
     rows = half
     (row,) = seen(6)
+    assert row["severity"] == "info", "a sticky partitioner that has not gone on yet"
+    for part in parts:
+        part["bytes"] = 65_536
+    (row,) = seen(6)
     assert (row["severity"], row["who"]["client_ids"]) == ("medium", ["app", "other"]), "two clients with one partition"
 
 
@@ -270,3 +274,20 @@ def test_sequence_numbers_that_are_out_of_order() -> None:
               "error": "OUT_OF_ORDER_SEQUENCE_NUMBER"} for at in range(4)]  # fmt: skip
     assert len(found("sequence-errors", observed(rows, parts))) == 1
     assert found("sequence-errors", observed(rows, [part | {"error": "NONE"} for part in parts])) == []
+
+
+def test_what_is_sent_behind_a_batch_without_a_response_is_out_of_order_until_it_is_sent_again() -> None:
+    def seen(*errors: str | None, numbers: tuple[int, ...] = (0, 1, 2, 3)) -> str:
+        rows = [exchange("C1", at + 1, "Produce", at, 0.001 if error else None, reason=None if error else "rst")
+                for at, error in enumerate(errors)]  # fmt: skip
+        parts = [part("C1", at + 1, error=error, base_sequence=numbers[at], records=1) for at, error in enumerate(errors)]
+        (row,) = found("sequence-errors", observed(rows, parts), loud=False)
+        return str(row["severity"])
+
+    late = "OUT_OF_ORDER_SEQUENCE_NUMBER"
+    assert seen(None, late, late) == "low"
+    assert seen("NONE", None, late, late) == "low"
+    assert seen(None, late, late, numbers=(0, 0, 0)) == "high", "it is the batch itself that is refused"
+    assert seen("NONE", late, late, None) == "high", "it was sent later"
+    assert seen(None, "NONE", late, late, numbers=(0, 0, 2, 3)) == "high", "it was sent again, and taken"
+    assert seen(None, "NONE", late, late) == "high", "the broker did not wait for it"

@@ -37,6 +37,23 @@ def closed_at_produce() -> Observed:
     return observed([*rows, *served], connections=links)
 
 
+def closed_at_one_way() -> Observed:
+    """A broker closes five connections of a client a second behind Produce requests with acks=0, of 24 that it gets; four of
+    another client, and six of a third one later than a second."""
+    rows: list[Row] = []
+    links, parts = [CONNECTION | {"connection": "M"}], []
+    for client, count, behind in (("app", 5, 1.0), ("few", 4, 1.0), ("late", 6, 1.1)):
+        for at in range(count):
+            name, end = f"{client}{at}", START + int((1.1 + at) * SECOND) + int(behind * SECOND)
+            more = {"client_id": client, "outcome": "one_way", "error": None}
+            rows += [exchange(name, number, "Produce", 1.1 + at - 0.1 * (5 - number), None, **more)
+                     for number in range(1 if at else 2, 6)]  # fmt: skip
+            links.append(link(name, 1 + at, client_id=client) | {"closed_ns": end, "ended": "fin"})
+            parts.append({"connection": name, "exchange": 5, "api_key": 0, "topic": "t", "partition": 0})
+    served = [exchange("M", number, "Metadata", at) for number, at in enumerate((0.5, 6), 1)]
+    return observed([*rows, *served], parts, connections=links)
+
+
 def closed_at_once() -> Observed:
     """A server closes six connections of two hosts behind ApiVersions, which answers others of both from a second behind the
     first to a second before the last; and five of a third host, which it answers later."""
@@ -146,6 +163,18 @@ SCENES = [
         """,
         least={"connections": 5, "seconds": 4.0},
         most={"answered": 0.2},
+    ),
+    Scene(
+        "closed-at-request",
+        closed_at_one_way,
+        """
+        high 0.75: 10.0.0.1:9092 closed 5 connections of client app right after a Produce request with acks=0 for topic t, as a
+        broker does that refuses one. Seen 5 times from 1.1 s to 5.1 s, 0 s lost. Who: client_id app, server 10.0.0.1:9092.
+        Filter: client_id == "app" and server_ip == "10.0.0.1" and server_port == 9092 and api == Produce and outcome ==
+        one_way. Evidence: closed 5.
+        """,
+        kind="Produce without a response",
+        least={"connections": 5, "seconds": 4.0},
     ),
     Scene(
         "closed-at-once",

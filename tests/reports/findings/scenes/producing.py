@@ -99,13 +99,22 @@ def refused_timestamps() -> Observed:
 
 
 def skew() -> Observed:
-    """Of 1000 records 800 go to one of three partitions, in 20 batches; another topic has as much in fewer batches."""
+    """Of 1000 records 800 go to one of three partitions, in 20 batches of 64 KiB, so that a sticky partitioner has chosen it 20
+    times; another topic has as much in fewer batches."""
     return tables(
-        produced("C1", "app", 20, partition=1, records=40),
+        produced("C1", "app", 20, partition=1, records=40, bytes=65_536),
         produced("C2", "b", 4, partition=lambda at: 2 * (at % 2), records=50),
         produced("C3", "c", 14, topic="u", partition=1, records=100),
         produced("C4", "c", 2, topic="u", partition=lambda at: 2 * at, records=50),
     )  # fmt: skip
+
+
+def sticky() -> Observed:
+    """One of three partitions gets 800 of 1000 records, in 20 batches and less than what a sticky partitioner writes to one."""
+    return tables(
+        produced("C1", "app", 20, partition=1, records=40, bytes=3200),
+        produced("C2", "b", 4, partition=lambda at: 2 * (at % 2), records=50),
+    )
 
 
 def producers_made_anew() -> Observed:
@@ -148,6 +157,14 @@ def after_too_large() -> Observed:
     """A batch of sequence numbers 0 to 6 is refused as too large, the next one taken, and number 0 is sent twice more."""
     errors = ("MESSAGE_TOO_LARGE", "NONE", "OUT_OF_ORDER_SEQUENCE_NUMBER", "OUT_OF_ORDER_SEQUENCE_NUMBER")
     return tables(produced("C1", "app", 4, records=7, error=errors.__getitem__, base_sequence=(0, 7, 0, 0).__getitem__))
+
+
+def behind_unanswered() -> Observed:
+    """A batch of sequence numbers 0 to 6 has no response; three batches behind it are out of order."""
+    rows, parts = produced("C1", "app", 4, records=7, error="OUT_OF_ORDER_SEQUENCE_NUMBER",
+                           base_sequence=lambda at: 7 * at)  # fmt: skip
+    rows[0] = exchange("C1", 1, "Produce", 1, None, client_id="app", reason="fin", age_ns=500 * MS)
+    return observed(rows, [parts[0] | {"error": None}, *parts[1:]])
 
 
 def written_twice() -> Observed:
@@ -229,6 +246,11 @@ SCENES = [
         2.9 s, 0 s lost. Who: topic t, partition 1, client_ids ['app', 'b']. Filter: topic == "t" and api == Produce. Evidence:
         records 1000, share 0.8, partitions 3.
         """, least={"records": 1000, "share": 0.8, "partitions": 3, "batches": 20}),
+    Scene("skewed-partitions", sticky, """
+        info 0.85: partition 1 of topic t got 80% of 1,000 records; 3 partitions were written to. Seen 20 times from 1 s to
+        2.9 s, 0 s lost. Who: topic t, partition 1, client_ids ['app', 'b']. Filter: topic == "t" and api == Produce. Evidence:
+        records 1000, share 0.8, partitions 3.
+        """, kind="a partition of a sticky partitioner"),
     Scene("producer-per-record", producers_made_anew, """
         medium 0.8: client app wrote on 24 connections one Produce request each, 4 a second. Seen 24 times from 0 s to 6 s, 0 s
         lost. Who: client_id app. Filter: client_id == "app" and api == Produce. Evidence: connections 24, connections_a_second
@@ -257,6 +279,11 @@ SCENES = [
         MESSAGE_TOO_LARGE. Seen 2 times from 1.2 s to 1.3 s, 0.002 s lost. Who: client_id app, topic t. Filter: client_id ==
         "app" and topic == "t" and api == Produce and error == OUT_OF_ORDER_SEQUENCE_NUMBER. Evidence: errors 2, partitions 1.
         """, kind="after a refused batch", least={"errors": 2}),
+    Scene("sequence-errors", behind_unanswered, """
+        low 0.85: 3 batches of client app for topic t got OUT_OF_ORDER_SEQUENCE_NUMBER behind batches without a response. Seen 3
+        times from 1.1 s to 1.3 s, 0.003 s lost. Who: client_id app, topic t. Filter: client_id == "app" and topic == "t" and
+        api == Produce and error == OUT_OF_ORDER_SEQUENCE_NUMBER. Evidence: errors 3, partitions 1.
+        """, kind="behind a batch without a response"),
     Scene("retries-duplicate", written_twice, """
         medium 0.7: 3 batches of client app for topic t had no known result when others followed; without idempotence they may
         be in the log twice. Seen 3 times from 1 s to 3 s, 0 s lost. Who: client_id app, topic t. Filter: client_id == "app"
