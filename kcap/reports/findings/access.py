@@ -191,8 +191,8 @@ def sasl_mechanism_mismatch(seen: Observed, limit: Mapping[str, float]) -> Found
         waited_ns=table.age_ns.max(), first_ns=table.request_first_ns.min(), last_ns=table.request_last_ns.max(),
     )  # fmt: skip
     dead = per_connection.filter(
-        per_connection.logins == 0, per_connection.closed == 1, per_connection.refused == 0,
-        per_connection.exchanges == per_connection.versions + 1, per_connection.waited_ns < 500_000_000,
+        per_connection.logins == 0, per_connection.closed > 0, per_connection.refused == 0,
+        per_connection.exchanges == per_connection.versions + per_connection.closed, per_connection.waited_ns < 500_000_000,
     )  # fmt: skip
     served = served_without_login(seen)
     rows = seen.run(in_groups(dead, ("client_id", "server_ip", "server_port"), LASTED, versions=dead.versions.max()))
@@ -202,13 +202,17 @@ def sasl_mechanism_mismatch(seen: Observed, limit: Mapping[str, float]) -> Found
     at = Counter[tuple[str, int]]()
     for row in rows:
         at[row["server_ip"], row["server_port"]] += row["n"]
+    unanswered = Counter[tuple[str | None, str, int]]()  # a client may send several requests before it waits
+    for call in seen.calls_of(outcome="unanswered"):
+        unanswered[call["client_id"], call["server_ip"], call["server_port"]] += call["n"]
     for row in rows:
         if at[row["server_ip"], row["server_port"]] >= limit["closed"]:
             server = server_of(row)
             yield Finding(
                 f"{server} closed {counted(row['n'], 'connection')} of {called(row['client_id'])} at the first request"
                 + (" after ApiVersions" if row["versions"] else "") + "; the client never began SASL",
-                {"client_id": row["client_id"], "server": server}, row["n"],
+                {"client_id": row["client_id"], "server": server},
+                unanswered[row["client_id"], row["server_ip"], row["server_port"]],
                 where("outcome == unanswered", client_id=row["client_id"]), row["first_ns"], row["last_ns"], 0,
                 {"closed": row["n"], "closed_of_all": at[row["server_ip"], row["server_port"]]},
                 None if row["n"] >= limit["closed"] else "medium", 0.7,

@@ -209,6 +209,11 @@ def erring(seen: "Observed", names: Sequence[str]) -> str:
     return f"error in {{{', '.join((one, *more))}}}" if more else f"error == {one}"
 
 
+def without_response(call: Mapping[str, Any]) -> bool:
+    """Whether a class of exchanges got no responses, and the capture has lost none of them."""
+    return call["outcome"] == "unanswered" and not call["lost"]
+
+
 def passed(row: Mapping[str, Any]) -> str:
     """How many exchanges the filter of a finding passes, where its count is another: that of members, connections, packets, or
     of some among them that no filter picks. `156 exchanges; the count of the finding is 1`.

@@ -8,7 +8,19 @@ from typing import Any
 from zlib import compress
 
 from kcap.reports.definition import of_brokers
-from kcap.reports.findings.model import JAVA, Finding, Found, called, erring, in_versions, named, rule, seconds, where
+from kcap.reports.findings.model import (
+    JAVA,
+    Finding,
+    Found,
+    called,
+    erring,
+    in_versions,
+    named,
+    rule,
+    seconds,
+    where,
+    without_response,
+)
 from kcap.reports.findings.observed import LASTED, PLACE, SERVER, Observed, Row, cut_short, in_groups, rows_by, totals
 from kcap.reports.findings.served import ALL
 from kcap.reports.recorded import functions
@@ -45,6 +57,11 @@ def stores_format_2(call: Row) -> bool:
     return first is not None and releases().index(first) >= releases().index(FORMAT_2)
 
 
+def failed(call: Row) -> bool:
+    """Whether a class of exchanges got errors or no responses."""
+    return call["error"] not in (None, "NONE") or without_response(call)
+
+
 @rule(
     "tiny-batches", "medium", 0.85,
     needs="requests bodies",
@@ -56,9 +73,11 @@ def stores_format_2(call: Row) -> bool:
 def tiny_batches(seen: Observed, limit: Mapping[str, float]) -> Found:
     """A producer that sends about one record per request, so quickly that a linger.ms of 10 would combine records. With more
     than `alone` records per batch, the finding is info: the producer does batch, and its records come no faster.
+
+    A request that failed tells nothing of linger.ms: the client sends its records again, as fast as it is refused.
     """
     for client, calls in seen.calls_by("client_id", ("Produce",)).items():
-        row = totals(calls)
+        row = totals([call for call in calls if not failed(call)])
         rate = row["n"] / max((row["last_ns"] - row["first_ns"]) / 1e9, 1.0)
         if not row["batches"] or row["n"] < limit["requests"] or rate < limit["a_second"]:
             continue

@@ -17,6 +17,7 @@ from kcap.reports.findings.model import (
     rule,
     seconds,
     where,
+    without_response,
 )  # fmt: skip
 from kcap.reports.findings.observed import AWAY, Observed, Row, rows_by
 from kcap.reports.findings.unavailable import STATES
@@ -220,7 +221,8 @@ def metadata_storm(seen: Observed, limit: Mapping[str, float]) -> Found:
     """A client that requests metadata all the time.
 
     If most of its requests are for a topic that does not exist, the finding is low, and `unknown-topic-loop` has the cause. So
-    it is for clients that brokers send to addresses that accept no connection (`wrong-advertised-listener`).
+    it is for clients that brokers send to addresses that accept no connection (`wrong-advertised-listener`). If most get no
+    response, the rule is silent: a client that learns nothing requests again, and other rules have the cause.
     Clients request metadata when they connect: up to `each` requests per connection are those of short-lived clients. If the
     packets that begin and end connections are missing, the ApiVersions requests show how many connections there were.
     """
@@ -247,10 +249,14 @@ def metadata_storm(seen: Observed, limit: Mapping[str, float]) -> Found:
     from kcap.reports.findings.addresses import behind_shared  # for captures with as many Metadata requests
 
     missing: Counter[str | None] = Counter()
+    unanswered: Counter[str | None] = Counter()
     for call in seen.calls_by("api", ("Metadata",)).get("Metadata", ()):
         missing[call["client_id"]] += call["n"] * (call["error"] in UNKNOWN)
+        unanswered[call["client_id"]] += call["n"] * without_response(call)
     for row in rows:
         rate = row["n"] / max((row["last_ns"] - row["first_ns"]) / 1e9, 1.0)
+        if unanswered[row["client_id"]] >= MISSING * row["n"]:
+            continue
         if row["n"] >= limit["requests"] and rate >= limit["a_second"] and row["client_id"] not in seen.once(behind_shared):
             absent = missing[row["client_id"]] >= MISSING * row["n"]
             sent_away = row["client_id"] in seen.once(sent_to_dead)

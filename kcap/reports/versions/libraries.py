@@ -17,7 +17,7 @@ FAMILIES: Final = {
     "node-rdkafka": "librdkafka", "rdkafka-ruby": "librdkafka", "kgo": "franz-go", "kadm": "franz-go", "franz-go": "franz-go",
     "sarama": "sarama", "kafka-python": "kafka-python", "aiokafka": "aiokafka", "kafkajs": "kafkajs",
     "platformatic-kafka": "platformatic", "kafka-go": "kafka-go", "kafka-node": "kafka-node", "dekaf": "dekaf",
-    "kafka-rust": "kafka-rust", "rskafka": "rskafka", "pykafka": "pykafka", "no-kafka": "no-kafka",
+    "kafka-rust": "kafka-rust", "rskafka": "rskafka", "afkak": "afkak", "pykafka": "pykafka", "no-kafka": "no-kafka",
 }  # fmt: skip
 """Name that a client gives itself (KIP-511) -> the library that it uses."""
 RDKAFKA: Final = "rdkafka"
@@ -25,7 +25,8 @@ RDKAFKA: Final = "rdkafka"
 
 NAMES_OF_IDS: Final = (
     ("kafka-python-", "kafka-python"), ("aiokafka-", "aiokafka"), ("rdkafka", "librdkafka"), ("sarama", "sarama"),
-    ("kafkajs", "kafkajs"), ("kafka-node-client", "kafka-node"), ("pykafka", "pykafka"),
+    ("kafkajs", "kafkajs"), ("kafka-node-client", "kafka-node"), ("pykafka", "pykafka"), ("afkak-client", "afkak"),
+    (r"faust-\d", "aiokafka"),
     ("no-kafka-client", "no-kafka"), ("producer-", "apache-kafka-java"), ("consumer-", "apache-kafka-java"),
     ("adminclient-", "apache-kafka-java"), ("kgo", "franz-go"),
     (r"connector-(producer|consumer|adminclient)-", "apache-kafka-java"),
@@ -33,7 +34,7 @@ NAMES_OF_IDS: Final = (
     (r".* \(github\.com/segmentio/kafka-go\)", "kafka-go"),
 )  # fmt: skip
 """Regular expression of the default client ids of a library -> the library. Those of Kafka Connect's tasks and of Kafka Streams
-are of the Java client."""
+are of the Java client; Faust uses aiokafka."""
 
 
 def family_of(name: str, version: str = "") -> str:
@@ -99,6 +100,14 @@ PROFILES: Final = (
     Profile("pykafka", "2.8", 0, keyed(
         "Produce 0, Fetch 2, ListOffsets 0 1, Metadata 5, OffsetCommit 1, OffsetFetch 2, FindCoordinator 0, JoinGroup 0, "
         "SyncGroup 0, Heartbeat 0, LeaveGroup 0, CreateTopics 0, DeleteTopics 0, DescribeGroups 0, ListGroups 0"
+    )),
+    Profile("pykafka", "2.8 with broker_version 0.9.0", None, keyed(  # the default
+        "Produce 0, Fetch 1, ListOffsets 0, Metadata 0, OffsetCommit 1, OffsetFetch 1, FindCoordinator 0, JoinGroup 0, "
+        "SyncGroup 0, Heartbeat 0, LeaveGroup 0, CreateTopics 0, DeleteTopics 0, DescribeGroups 0, ListGroups 0"
+    )),
+    Profile("afkak", "21.5", None, keyed(
+        "Produce 0, Fetch 0, ListOffsets 0, Metadata 0, OffsetCommit 1, OffsetFetch 1, FindCoordinator 0, JoinGroup 0, "
+        "SyncGroup 0, Heartbeat 0, LeaveGroup 0"
     )),
     Profile("no-kafka", "3", None, keyed(
         "Produce 1, Fetch 0, ListOffsets 0, Metadata 0, OffsetCommit 2, OffsetFetch 1, FindCoordinator 0, JoinGroup 0, "

@@ -23,10 +23,15 @@ def tables(*some: tuple[list[Row], list[Row]], **more: Any) -> Observed:
 
 
 def single_records() -> Observed:
-    """240 requests in 2 s with 1.05 records a batch; another producer sends as many with more records, one too few."""
+    """240 requests in 2 s with 1.05 records a batch; another producer sends as many with more records, one too few, and two
+    send a record again and again that gets an error or no response."""
     rows = [row | {"record_count": 2 if at < 12 else 1, "batch_count": 1} for at, row in enumerate(many(240, 2 / 239))]
     full = many(240, 2 / 239, connection="C2", client_id="full", record_count=8, batch_count=5)
-    return observed([*rows, *full, *many(199, 0.005, connection="C3", client_id="few", record_count=1, batch_count=1)])
+    few = many(199, 0.005, connection="C3", client_id="few", record_count=1, batch_count=1)
+    bad = many(240, 2 / 239, connection="C4", client_id="refused", record_count=1, batch_count=1, error="INVALID_RECORD")
+    shut = many(240, 2 / 239, connection="C5", client_id="closed", record_count=1, batch_count=1, outcome="unanswered",
+                reason="fin")  # fmt: skip
+    return observed([*rows, *full, *few, *bad, *shut])
 
 
 def some_joined() -> Observed:
