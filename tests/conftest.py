@@ -136,6 +136,14 @@ def kept_pages() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def usual_permissions() -> Iterator[None]:
+    """Whatever the user's own permissions for new files are: tests hold which files others must not read."""
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
+
+
 @pytest.fixture(scope="session")
 def pcaps() -> Path:
     """The folder of small real captures; pcaps/README.md tells their stories."""

@@ -5,6 +5,7 @@ import json
 import os
 import pty
 import re
+import shlex
 import signal
 import stat
 import struct
@@ -24,7 +25,9 @@ from kcap.errors import UsageError
 from tests.cli.running import ENVIRONMENT, PCAPS, kcap
 from tests.support.tls import without_secrets
 
-TOOL = """#!{python}
+TOOL = """#!/bin/sh
+'''exec' {python} "$0" "$@"
+'''
 import sys, time
 open({log!r}, "a").write(" ".join(sys.argv[1:]) + chr(10))
 if "-D" in sys.argv:
@@ -42,9 +45,10 @@ def tool(
     folder: Path, name: str, *, fails: bool = False, end: str = "", capture: Path = PCAPS / "go-franz.pcap"
 ) -> Path:  # fmt: skip
     """A program that says it captured; the words it was called with are in the file that is returned."""
-    log, path = folder / "asked", folder / name
+    log, path, python = folder / "asked", folder / name, shlex.quote(sys.executable)
     path.write_text(
-        TOOL.format(python=sys.executable, log=str(log), fails=fails, capture=str(capture), end=end), encoding="utf-8"
+        TOOL.format(python=python, log=str(log), fails=fails, capture=str(capture), end=end),
+        encoding="utf-8",
     )
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
     return log

@@ -1,6 +1,7 @@
 """The commands of the reports: what the JSON promises, text that fits, the formats, and what each report says."""
 
 import json
+import shlex
 from pathlib import Path
 
 import pytest
@@ -133,7 +134,7 @@ def test_health_comes_first_and_the_slowest_can_be_shown(capsys: pytest.CaptureF
     assert main(["stats", str(CAPTURE)]) == 0
     out = capsys.readouterr().out
     assert out.startswith("no problem was found\n\nWith care: ")
-    shown = next(line.split("kcap show ")[1].split() for line in out.splitlines() if "kcap show" in line)
+    shown = next(shlex.split(line.split("kcap show ")[1]) for line in out.splitlines() if "kcap show" in line)
     assert main(["show", *shown]) == 0
 
 

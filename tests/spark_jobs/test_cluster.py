@@ -114,6 +114,8 @@ def submitted(cluster: str, folder: Path, paths: list[str], *settings: str) -> d
     """What the program says when it was sent to the cluster."""
     program = folder / "program.py"
     program.write_text(PROGRAM, encoding="utf-8")
+    home = Path(pytest.importorskip("pyspark").__file__).parent  # Spark's scripts do not find it where the path has a space
+    own = {"SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_DRIVER_PYTHON": sys.executable}
     done = subprocess.run(
         [
             str(Path(sys.executable).parent / "spark-submit"), "--master", cluster,
@@ -122,7 +124,7 @@ def submitted(cluster: str, folder: Path, paths: list[str], *settings: str) -> d
             "--conf", "spark.sql.session.timeZone=UTC", "--driver-java-options", SHORT_LIVED,
             "--conf", f"spark.executor.extraJavaOptions={SHORT_LIVED}", *settings, str(program), *paths,
         ],
-        cwd=folder, env=os.environ | {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_DRIVER_PYTHON": sys.executable},
+        cwd=folder, env=os.environ | own,
         capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
