@@ -210,11 +210,10 @@ def unexplained(case: DiagnosisContext, death: Death, group: tuple[object, ...],
     _, _, known = ranges_for(case, death)
     first = next((step for step in profile.opening if step.key != API_VERSIONS), None)
     if wants_login and known and first is not None and first.exchange == death.exchange and profile.mechanism is None:
-        place_ = "the first request after ApiVersions" if profile.probes else "the first request"
         add(case, death, group, Diagnosis(
             "sasl_missing", ERROR,
-            f"{{servers}} close{{vs}} the connection after {call(key, version)} of {{who}}, {place_} and a version that it "
-            "offers: a listener that requires a login (SASL) does this, on {n}",
+            f"{{servers}} close{{vs}} the connection after {call(key, version)} of {{who}}, the first request other than "
+            "ApiVersions and a version that it offers: a listener that requires a login (SASL) does this, on {n}",
             "Set security.protocol to SASL_PLAINTEXT or SASL_SSL, and sasl.mechanism, or use a listener without SASL; the "
             "broker's log names the reason.", subject(profile, death.client),
         ))  # fmt: skip

@@ -137,6 +137,11 @@ def test_connections_that_die_behind_apiversions_without_a_login_hint_at_sasl() 
     }
     assert severity == {"app": "high", "once": "medium"}, "what others meet there speaks for one connection"
     assert found("sasl-mechanism-mismatch", observed(other)) == []
+    at_once = [*rows, *(row | {"exchange": 3} for row in rows if row["api"] == "Metadata")]
+    (row,) = found("sasl-mechanism-mismatch", observed(at_once))
+    assert (row["evidence"]["closed"], row["count"]) == (4, 8), "a client may send several requests before it waits"
+    answered = [*at_once, *(exchange(f"C{at}", 4, "Metadata", at + 0.02) for at in range(4))]
+    assert found("sasl-mechanism-mismatch", observed(answered)) == [], "a request behind them has a response"
     refused = [row | {"version_verdict": "above_broker_max"} if row["api"] == "Metadata" else row for row in rows]
     assert found("sasl-mechanism-mismatch", observed(refused)) == [], (
         "a version that the broker does not take is another reason"

@@ -109,6 +109,15 @@ def test_metadata_all_the_time() -> None:
     assert found("metadata-storm", observed(many(100, 10.0, "Metadata"))) == []
 
 
+def test_metadata_without_responses_has_another_cause() -> None:
+    cut_off = {"outcome": "unanswered", "reason": "fin", "response_first_ns": None, "response_last_ns": None}
+    assert found("metadata-storm", observed(many(100, 0.05, "Metadata", **cut_off))) == []
+    some = [*many(100, 0.05, "Metadata", **cut_off), *many(60, 0.05, "Metadata", connection="C2")]
+    assert len(found("metadata-storm", observed(some))) == 1, "a third of them has one"
+    lost = cut_off | {"reason": "lost_in_capture"}
+    assert len(found("metadata-storm", observed(many(100, 0.05, "Metadata", **lost)))) == 1, "the capture lost them"
+
+
 def test_metadata_that_openings_need_is_no_storm() -> None:
     short = [exchange(f"C{at // 2}", at % 2 + 1, "Metadata", at * 0.05) for at in range(100)]
     assert found("metadata-storm", observed(short)) == [], "two for each connection"
