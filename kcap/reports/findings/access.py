@@ -314,6 +314,8 @@ def authorization_denied(seen: Observed, limit: Mapping[str, float]) -> Found:
     denied = seen.errors(names, ("principal", "client_id", "error", "api", "topics", "group_id", "transactional_id"))
     for row in seen.prepared(denied, lambda row: row["api"] == "FindCoordinator"):
         by.setdefault((row["principal"] or "", row["error"]), []).append(row | {"resource": resource(seen, row)})
+    if by:
+        from kcap.reports.findings.permissions import next_step  # for captures with such errors
     for (principal, error), rows in by.items():
         clients = clients_in(rows)
         count = sum(row["n"] for row in rows)
@@ -323,15 +325,16 @@ def authorization_denied(seen: Observed, limit: Mapping[str, float]) -> Found:
             for some in rows_by(rows, "client_id").values()
         )
         kind = error.removesuffix("_AUTHORIZATION_FAILED").replace("_", " ").lower()
-        refused = sorted({row["resource"] for row in rows} - {None})
+        refused, apis = sorted({row["resource"] for row in rows} - {None}), sorted({row["api"] for row in rows})
         what = f" ({kind if len(refused) == 1 else kind + 's'} {named(refused)})" if refused else ""
         yield Finding(
             f"{error} for principal {principal or 'unknown'}: {counted(count, 'response')} to "
-            f"{named(sorted({row['api'] for row in rows}))} of {named(clients)}{what}",
+            f"{named(apis)} of {named(clients)}{what}",
             {"principal": principal or None, "client_ids": clients}, count,
             where(f"error == {error}", "" if principal else "!principal", principal=principal or None),
             *times_of(rows), 0, {"denied": count} | ({"resources": refused} if refused else {}),
             None if again or not asks else "info" if lists else "low",
+            advice=next_step(principal, error.removesuffix("_AUTHORIZATION_FAILED"), apis, refused),
         )  # fmt: skip
 
 
