@@ -47,10 +47,8 @@ def acknowledging(seen: Observed, writes: Any, least: int) -> dict[tuple[str, in
     )  # fmt: skip
     polls = polls.mutate(took=polls.request_last_ns - polls.sent_ns + 2 * polls.half_ns)
     polls = polls.filter(polls.carried > 0, polls.took >= least)
-    for listener, clients_port in listeners(seen, polls).items():
-        there = (polls.server_ip == listener[0]) & (polls.server_port == listener[1])
-        polls = polls.mutate(server_port=there.ifelse(clients_port, polls.server_port))
-    polls = polls.select(*SERVER, "client_id", "took", due_ns=polls.request_last_ns + polls.half_ns)
+    polls = polls.mutate(due_ns=polls.request_last_ns + polls.half_ns)
+    polls = at_listeners_of_clients(seen, polls).select(*SERVER, "client_id", "took", "due_ns")
     ibis = functions(writes)
     at = writes.response_first_ns - writes.rtt_ns.fill_null(0) // 2
     both = ibis.union(
@@ -76,13 +74,13 @@ def acknowledging(seen: Observed, writes: Any, least: int) -> dict[tuple[str, in
     return found
 
 
-def listeners(seen: Observed, polls: Any) -> dict[tuple[str, int], int]:
-    """Listeners to which only followers send, by the only port at this address that clients use."""
-    ports: dict[str, set[int]] = {}
-    for call in seen.calls_of(outcome="answered"):
-        ports.setdefault(call["server_ip"], set()).add(call["server_port"])
-    fetched: dict[str, list[int]] = {}
-    for row in seen.run(polls.select(*SERVER).distinct()):
-        fetched.setdefault(row["server_ip"], []).append(row["server_port"])
-    alone = {ip: next(iter(some)) for ip, some in ports.items() if len(some) == 1}
-    return {(ip, some[0]): alone[ip] for ip, some in fetched.items() if ip in alone and len(some) == 1}
+def at_listeners_of_clients(seen: Observed, polls: Any) -> Any:
+    """Requests of followers; of an address at which they use one port and clients use one port, with that of the clients."""
+    answered = seen.exchanges.filter(seen.exchanges.outcome == "answered")
+    port = answered.server_port
+    clients = answered.group_by("server_ip").aggregate(clients_port=port.max(), ports=port.nunique())
+    own = polls.group_by("server_ip").aggregate(own_ports=polls.server_port.nunique())
+    pairs = clients.inner_join(own, "server_ip")
+    pairs = pairs.filter(pairs.ports == 1, pairs.own_ports == 1).select("server_ip", "clients_port")
+    polls = polls.left_join(pairs, "server_ip")
+    return polls.mutate(server_port=polls.clients_port.fill_null(polls.server_port))
