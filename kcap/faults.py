@@ -4,6 +4,8 @@ In: an exception that a guard caught. Out: a `Fault`. Law: a guard surrounds the
 body, so that a failure costs only that one. The failure is reported as `decoder_failed`, and as the reason in `undecoded`.
 """
 
+from typing import Final
+
 
 class Fault(str):
     """The place where kcap's own code failed to read something: `struct.error in records/legacy.py:33`.
@@ -27,5 +29,5 @@ def fault_of(error: Exception) -> Fault:
     return Fault(name + place)
 
 
-FOLDER = fault_of.__code__.co_filename.replace("\\", "/").rpartition("/")[0] + "/"
+FOLDER: Final = fault_of.__code__.co_filename.replace("\\", "/").rpartition("/")[0] + "/"
 """The folder of kcap's modules as their code names it, whatever the folders above it are called."""

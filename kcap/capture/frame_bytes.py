@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from kcap.capture.sections import FileSections
 
 SIDES = ("request", "response")
-SIZE: Final = f"{SPOOL_BYTES_MAX >> 30} GiB"
+SPOOLED: Final = f"{SPOOL_BYTES_MAX >> 30} GiB"
+"""What is retained of a pipe or a compressed file, in words."""
 
 
 class PacketSpan(NamedTuple):
@@ -92,7 +93,7 @@ def why_not(row: Mapping[str, Any], *, changed: bool = False) -> str:
         return "a raw SASL token, which is a secret"
     if changed:
         return "cannot be read again: the file was removed or changed since it was read"
-    return f"not retained: it spans two files, or lies beyond the first {SIZE} of a pipe or a compressed file"
+    return f"not retained: it spans two files, or lies beyond the first {SPOOLED} of a pipe or a compressed file"
 
 
 def _numbers(source: PacketSource, place: FrameLocation, pieces: Sequence[Piece]) -> list[int]:

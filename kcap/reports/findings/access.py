@@ -324,9 +324,10 @@ def authorization_denied(seen: Observed, limit: Mapping[str, float]) -> Found:
             sum(row["n"] for row in some) >= limit["errors"] and lasted(some) >= limit["seconds"] * 1e9
             for some in rows_by(rows, "client_id").values()
         )
-        kind = error.removesuffix("_AUTHORIZATION_FAILED").replace("_", " ").lower()
+        kind = error.removesuffix("_AUTHORIZATION_FAILED")
+        thing = kind.replace("_", " ").lower()
         refused, apis = sorted({row["resource"] for row in rows} - {None}), sorted({row["api"] for row in rows})
-        what = f" ({kind if len(refused) == 1 else kind + 's'} {named(refused)})" if refused else ""
+        what = f" ({thing if len(refused) == 1 else thing + 's'} {named(refused)})" if refused else ""
         yield Finding(
             f"{error} for principal {principal or 'unknown'}: {counted(count, 'response')} to "
             f"{named(apis)} of {named(clients)}{what}",
@@ -334,7 +335,7 @@ def authorization_denied(seen: Observed, limit: Mapping[str, float]) -> Found:
             where(f"error == {error}", "" if principal else "!principal", principal=principal or None),
             *times_of(rows), 0, {"denied": count} | ({"resources": refused} if refused else {}),
             None if again or not asks else "info" if lists else "low",
-            advice=next_step(principal, error.removesuffix("_AUTHORIZATION_FAILED"), apis, refused),
+            advice=next_step(principal, kind, apis, refused),
         )  # fmt: skip
 
 

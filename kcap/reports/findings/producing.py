@@ -74,7 +74,7 @@ def tiny_batches(seen: Observed, limit: Mapping[str, float]) -> Found:
     """A producer that sends about one record per request, so quickly that a linger.ms of 10 would combine records. With more
     than `alone` records per batch, the finding is info: the producer does batch, and its records come no faster.
 
-    A request that failed tells nothing of linger.ms: the client sends its records again, as fast as it is refused.
+    A request that failed shows nothing about linger.ms: the client sends its records again, as fast as it is refused.
     """
     for client, calls in seen.calls_by("client_id", ("Produce",)).items():
         row = totals([call for call in calls if not failed(call)])
@@ -500,7 +500,7 @@ def producer_per_record(seen: Observed, limit: Mapping[str, float]) -> Found:
         return
     table = seen.exchanges
     chosen = table.filter(table.api == "Produce", ~cut_short(table))
-    if any(call["outcome"] == "one_way" for call in seen.calls):
+    if seen.calls_of(api="Produce", outcome="one_way"):
         from kcap.reports.findings.one_way import refused_one_way  # for captures with such requests
 
         chosen = chosen.anti_join(seen.once(refused_one_way), "connection")

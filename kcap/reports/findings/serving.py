@@ -433,7 +433,7 @@ def connection_churn(seen: Observed, limit: Mapping[str, float]) -> Found:
     for call in seen.calls:
         error, closed = call["error"] or "", call["reason"] in ("fin", "rst") and call["api"] not in WAITING
         failed[call["client_id"]] += call["n"] * (closed or "SASL" in error or "AUTHENTICATION" in error)
-    if any(call["outcome"] == "one_way" for call in seen.calls):
+    if seen.calls_of(api="Produce", outcome="one_way"):
         from kcap.reports.findings.one_way import refused_one_way  # for captures with such requests
 
         for row in seen.run(in_groups(seen.once(refused_one_way), ("client_id",))):
